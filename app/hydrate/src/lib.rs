@@ -1,0 +1,1 @@
+use leptos as _; use app as _;

@@ -1,0 +1,152 @@
+//! What can be asked of the engine, and how it refuses.
+
+use crate::{
+    Cohort, CohortId, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId, Phase, Policy, RateCard, Team,
+    TeamId,
+    Topology,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Something asked for: by a person through a door, by an executor, or by the clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// Take a job in.
+    Submit {
+        /// Whose.
+        owner: PersonId,
+        /// What it asks for.
+        spec: Arc<JobSpec>,
+    },
+    /// End a job.
+    Cancel {
+        /// Which.
+        job: JobId,
+        /// Who asks.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
+    /// Change a node's health.
+    SetHealth {
+        /// Which.
+        node: NodeId,
+        /// To what. `Down` is a confirmed loss: gangs with a pod there are stopped and recover elsewhere.
+        health: Health,
+        /// Why: a cause of the reliability tables, or an operator's word.
+        why: String,
+    },
+    /// Change what there is.
+    Configure(Configure),
+    /// An executor's word about an attempt.
+    Report {
+        /// Which job.
+        job: JobId,
+        /// Which attempt: a word about an older one is refused (fencing).
+        attempt: u32,
+        /// What.
+        report: Report,
+    },
+    /// Time passed: limits, time-outs, hour marks.
+    Tick,
+}
+
+/// A change of the inventory, the quota tree, the policy or the prices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Configure {
+    /// The fabric's levels; only before the first node.
+    Topology(Topology),
+    /// Add or change a flavour.
+    Flavour(Flavour),
+    /// Add or change a cohort; its parent exists and makes no ring.
+    Cohort(Cohort),
+    /// Remove a cohort; its members stand alone.
+    RemoveCohort(CohortId),
+    /// Add or change a team; its cohort and flavours exist.
+    Team(Team),
+    /// Remove a team without jobs.
+    RemoveTeam(TeamId),
+    /// Add a node, or change an empty one.
+    Node(Node),
+    /// The whole policy.
+    Policy(Policy),
+    /// A rate card; it starts on a whole hour, so that no usage line spans two.
+    RateCard(RateCard),
+}
+
+/// An executor's word about one attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Report {
+    /// All pods are bound.
+    Bound,
+    /// All pods are up.
+    Started,
+    /// A save began.
+    CheckpointStarted,
+    /// A save is durable.
+    CheckpointSaved {
+        /// Running time's work that it holds, over all attempts.
+        progress: Millis,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The gang ended by itself, well; every pod is gone.
+    Succeeded,
+    /// The gang ended by itself, badly; every pod is gone.
+    Failed {
+        /// Exit code.
+        code: i32,
+    },
+    /// A requested stop is done; every pod is gone.
+    Exited,
+}
+
+/// Why a command changes nothing. Each names the way out.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+pub enum Refusal {
+    /// No such job, or it has ended.
+    #[error("job {0} is not live: it has ended or never was")]
+    NoSuchJob(JobId),
+    /// No such team.
+    #[error("there is no team `{0}`")]
+    NoSuchTeam(TeamId),
+    /// No such node.
+    #[error("there is no node {0}")]
+    NoSuchNode(NodeId),
+    /// A stop is under way already.
+    #[error("job {0} is being stopped already")]
+    AlreadyStopping(JobId),
+    /// A word about an attempt that is over.
+    #[error("job {job} is at attempt {current}, not {given}: the report came too late")]
+    StaleAttempt {
+        /// Which.
+        job: JobId,
+        /// The report's.
+        given: u32,
+        /// The job's.
+        current: u32,
+    },
+    /// A report that does not fit the job's phase.
+    #[error("job {job} cannot take this report while it is {phase:?}")]
+    OutOfPlace {
+        /// Which.
+        job: JobId,
+        /// Its phase.
+        phase: Phase,
+    },
+    /// A field that cannot be so.
+    #[error("{field}: {problem}")]
+    Invalid {
+        /// The field, as the contract names it.
+        field: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// The node is in use.
+    #[error("node {0} holds work: drain it first")]
+    NodeInUse(NodeId),
+    /// The team still has jobs.
+    #[error("team `{0}` has live jobs: cancel them first")]
+    TeamInUse(TeamId),
+}

@@ -1,0 +1,248 @@
+//! A job: what it asks for, and where it is in its life.
+
+use crate::{FlavourId, JobId, MilliGpu, Millis, Name, NodeId, PersonId, StopCause, TeamId};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What kind of work it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobKind {
+    /// A gang that trains and checkpoints.
+    Train,
+    /// Anything else that runs to its end.
+    Batch,
+    /// Interactive, on a slice or a share.
+    Notebook,
+}
+
+/// Priority class; the higher one goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// When nobody else wants it.
+    Low,
+    /// The usual.
+    Normal,
+    /// Before the usual.
+    High,
+}
+
+/// How strictly a topology request is meant (Kueue's words).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TopologyMode {
+    /// Wait for it.
+    Required,
+    /// Climb a level at a time, at last spread.
+    Preferred,
+    /// Anywhere, packed tight.
+    Unconstrained,
+}
+
+/// Equal parts of a gang, each inside one domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Segments {
+    /// Pods in each segment; divides the gang's pods.
+    pub pods: u32,
+}
+
+/// What a gang asks of the fabric.
+///
+/// Without segments the whole gang is asked to lie inside one domain of `level`; with segments each of them is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TopologyRequest {
+    /// How strictly.
+    pub mode: TopologyMode,
+    /// The level's name; ignored when unconstrained.
+    pub level: Option<Name>,
+    /// Equal parts instead of the whole.
+    pub segments: Option<Segments>,
+}
+
+/// How a job saves its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CheckpointContract {
+    /// Time between the starts of two saves.
+    pub period: Millis,
+    /// How long one save stalls the job.
+    pub save: Millis,
+    /// Saves when asked, too.
+    pub on_demand: bool,
+}
+
+/// What a job asks for. It never names machines.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Its name: lower case letters, digits, dashes.
+    pub name: String,
+    /// Whose queue and quota.
+    pub team: TeamId,
+    /// What the money is spent for, inside the team.
+    pub project: String,
+    /// What kind of work.
+    pub kind: JobKind,
+    /// Flavours in order of preference. Empty for a job without GPUs.
+    pub flavours: Vec<FlavourId>,
+    /// Container image.
+    pub image: String,
+    /// Priority class.
+    pub priority: Priority,
+    /// Pods in the gang, at least one.
+    pub pods: u32,
+    /// GPUs of each pod: 0, a share of one card, or whole cards.
+    pub gpus_per_pod: MilliGpu,
+    /// CPU of each pod in thousandths of a core; 0 = not judged.
+    pub cpu_milli_per_pod: u64,
+    /// Memory of each pod in MiB; 0 = not judged.
+    pub memory_mib_per_pod: u64,
+    /// What it asks of the fabric.
+    pub topology: TopologyRequest,
+    /// The longest it may run, over all attempts; `None` = no limit.
+    pub time_limit: Option<Millis>,
+    /// How it saves; `None` = it does not.
+    pub checkpoint: Option<CheckpointContract>,
+    /// May be taken back for an owner of what it borrows.
+    pub preemptible: bool,
+    /// How many failures it survives.
+    pub restart_budget: u32,
+    /// Simulated executor only: how much running time its work takes. `None` = drawn from the seed.
+    pub run_time: Option<Millis>,
+}
+
+impl JobSpec {
+    /// GPUs of the whole gang.
+    pub fn gpus(&self) -> MilliGpu {
+        self.gpus_per_pod * u64::from(self.pods)
+    }
+}
+
+/// Where a job is in its life; ended jobs have an [`End`] instead and leave the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Waits, with a reason.
+    Queued,
+    /// Charged and placed; its nodes are not yet confirmed.
+    Admitted,
+    /// All pods bound; not all of them are up.
+    Starting,
+    /// All pods up.
+    Running,
+    /// Asked to save and go, for an owner.
+    Reclaiming,
+    /// Lost a pod; what is left of the gang is being stopped, then it waits again.
+    Recovering,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// By itself, well.
+    Succeeded,
+    /// By itself, badly; or out of restarts.
+    Failed,
+    /// By a person.
+    Cancelled,
+    /// By its time limit.
+    TimedOut,
+}
+
+/// One pod's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PodPlace {
+    /// The node.
+    pub node: NodeId,
+    /// Its cards, one bit each.
+    pub cards: u32,
+    /// How much of each of these cards: 1,000 = whole.
+    pub milli: u16,
+}
+
+/// Where a gang lies: one entry a pod, in order of rank.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Placement {
+    /// The flavour taken, of those asked for; `None` for a job without GPUs.
+    pub flavour: Option<FlavourId>,
+    /// One a pod, in order of rank.
+    pub pods: Vec<PodPlace>,
+    /// Index into the topology's levels of the narrowest level that holds the whole gang; `None` = it crosses the
+    /// widest one. The link above that level is the worst one crossed.
+    pub within: Option<u8>,
+}
+
+/// What an admitted job has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// Where.
+    pub placement: Arc<Placement>,
+    /// GPUs in all.
+    pub gpus: MilliGpu,
+    /// Of these, inside the team's nominal. `own + borrowed = gpus`. The team's borrowed part is laid on its newest
+    /// admissions, so this changes when others of the team come and go.
+    pub own: MilliGpu,
+    /// Of these, borrowed.
+    pub borrowed: MilliGpu,
+    /// Running number of the admission: the newest has the highest.
+    pub order: u64,
+    /// When it was admitted.
+    pub admitted: Millis,
+    /// When its nodes were bound: held from here.
+    pub bound: Option<Millis>,
+    /// When all pods were up.
+    pub started: Option<Millis>,
+    /// When the save under way began.
+    pub saving: Option<Millis>,
+}
+
+/// The last durable checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// When it was durable.
+    pub at: Millis,
+    /// How much running time's work it holds, over all attempts.
+    pub progress: Millis,
+    /// Its size in bytes.
+    pub bytes: u64,
+}
+
+/// A stop that was asked for and is not yet confirmed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopRequest {
+    /// When.
+    pub at: Millis,
+    /// Why.
+    pub cause: StopCause,
+    /// How the job ends once the exit is confirmed; `None` = it is queued again.
+    pub end: Option<End>,
+}
+
+/// A job that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its number.
+    pub id: JobId,
+    /// Who submitted it.
+    pub owner: PersonId,
+    /// What it asks for.
+    pub spec: Arc<JobSpec>,
+    /// First submit time, kept across requeues.
+    pub submitted: Millis,
+    /// Where it is in its life.
+    pub phase: Phase,
+    /// Attempts so far; the current one's number when it has an allocation.
+    pub attempt: u32,
+    /// Failures so far, of the restart budget.
+    pub restarts: u32,
+    /// What it has, from admit to confirmed exit.
+    pub allocation: Option<Allocation>,
+    /// Running time that counts against its limit, of earlier attempts.
+    pub ran: Millis,
+    /// Its last durable checkpoint.
+    pub checkpoint: Option<Checkpoint>,
+    /// A stop under way.
+    pub stop: Option<StopRequest>,
+    /// Not tried again before then (back-off after a failed launch).
+    pub not_before: Option<Millis>,
+}

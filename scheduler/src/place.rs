@@ -1,0 +1,1 @@
+//! Placement: best fit by domain.

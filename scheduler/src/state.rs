@@ -1,0 +1,82 @@
+//! The state: what the fold of all events knows. Ended jobs leave it; the store keeps them.
+
+use crate::{
+    Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, MilliGpu, Millis, Node, NodeId, Policy, RateCard, Team,
+    TeamId, Topology,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How many jobs there were, by end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Ever submitted; the highest job number.
+    pub submitted: u64,
+    /// Ended, by kind.
+    pub succeeded: u64,
+    /// Ended, by kind.
+    pub failed: u64,
+    /// Ended, by kind.
+    pub cancelled: u64,
+    /// Ended, by kind.
+    pub timed_out: u64,
+}
+
+impl Counts {
+    /// Counts one end.
+    pub(crate) fn count(&mut self, end: End) {
+        match end {
+            End::Succeeded => self.succeeded += 1,
+            End::Failed => self.failed += 1,
+            End::Cancelled => self.cancelled += 1,
+            End::TimedOut => self.timed_out += 1,
+        }
+    }
+}
+
+/// A node and what of it is free.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FreeNode {
+    /// The node.
+    pub node: Node,
+    /// Free thousandths of each card, by card number. Taken from admit (so that nothing else is placed there) to
+    /// confirmed exit.
+    pub free_milli: Vec<u16>,
+    /// Free CPU in thousandths of a core.
+    pub free_cpu_milli: u64,
+    /// Free memory in MiB.
+    pub free_memory_mib: u64,
+    /// Gangs with a pod here.
+    pub jobs: Vec<JobId>,
+}
+
+/// Everything that is, by id.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct State {
+    /// Time of the last event.
+    pub at: Millis,
+    /// The last whole hour at which usage lines were cut.
+    pub hour: Millis,
+    /// Levels of the fabric.
+    pub topology: Topology,
+    /// Kinds of GPU.
+    pub flavours: BTreeMap<FlavourId, Flavour>,
+    /// The quota tree's inner nodes.
+    pub cohorts: BTreeMap<CohortId, Cohort>,
+    /// Its leaves.
+    pub teams: BTreeMap<TeamId, Team>,
+    /// Machines.
+    pub nodes: BTreeMap<NodeId, FreeNode>,
+    /// Jobs that have not ended.
+    pub jobs: BTreeMap<JobId, Job>,
+    /// `charged` of each team and flavour: the sum over its admitted, starting, running and recovering jobs. No zeros.
+    pub charged: BTreeMap<TeamId, BTreeMap<FlavourId, MilliGpu>>,
+    /// Numbers that an admin may change.
+    pub policy: Policy,
+    /// Prices, in order of publication.
+    pub rate_cards: Vec<RateCard>,
+    /// How many jobs there were.
+    pub counts: Counts,
+    /// Admissions so far.
+    pub admissions: u64,
+}
