@@ -1,1 +1,34 @@
-//! x
+//! What UI, REST and CLI agree on: requests, views, errors, validation.
+//!
+//! The same [`SubmitJob::check`] marks fields in the form, refuses in REST and in the CLI, and runs again in the service.
+//! The same [`reason::sentence`] words a reason on every screen. Views carry what is shown, already computed: no door
+//! computes a figure of its own. Times are UTC instants (RFC 3339); GPU-hours and money are plain decimals in text, so that
+//! no consumer rounds them by accident.
+
+#![forbid(unsafe_code)]
+
+mod bill;
+mod error;
+mod fleet;
+mod job;
+mod people;
+pub mod reason;
+mod submit;
+mod text;
+
+pub use bill::{
+    BillLine, BillTotals, BillView, DayUsage, JobBill, ProjectBill, TeamBill, UsageLineView,
+};
+pub use error::{FieldError, Problem};
+pub use fleet::{
+    CohortView, DomainView, FlavourUse, FleetView, MapBlock, MapCard, MapNode, MapRack, MapView,
+    NodeRow, QuotaView, TeamView,
+};
+pub use job::{
+    CheckpointView, DryRun, EventView, InterruptionView, JobFilter, JobList, JobPage, JobRow,
+    JobState, JobView, PlaceView, Preview, ReasonView, SortKey, StateCounts, Step, StepState,
+    Submitted,
+};
+pub use people::{Membership, NewToken, PersonView, Role, TokenView};
+pub use submit::{Catalog, CheckpointRequest, SubmitForm, SubmitJob};
+pub use text::{Gpus, Span, gpu_hours, money, person_span};

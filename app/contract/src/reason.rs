@@ -1,0 +1,200 @@
+//! Reasons in words: one function for list, page, REST and CLI.
+
+use crate::{Gpus, ReasonView};
+use scheduler::{Blocker, MilliGpu, Reason, Scope};
+
+/// A count with thousands separated: `8,200`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn gpus(amount: MilliGpu) -> String {
+    if amount.0 % 1_000 == 0 {
+        count(amount.whole())
+    } else {
+        Gpus(amount).to_string()
+    }
+}
+
+/// One blocker in one sentence: asked against free.
+pub fn sentence(blocker: &Blocker) -> String {
+    match blocker {
+        Blocker::Misconfigured { field, names } => {
+            format!("needs attention: {field} names `{names}`, which is not there")
+        }
+        Blocker::NoMatchingFlavour { team } => {
+            format!("can never run: {team} has no quota in any flavour it asks for")
+        }
+        Blocker::ExceedsMaximum { asks, limit, of } => exceeds(*asks, *limit, of),
+        Blocker::BackOff { .. } => "its launch failed; waits before the next try".to_owned(),
+        Blocker::Quota {
+            flavour,
+            asks,
+            available,
+            short_by,
+            at,
+            holders,
+        } => {
+            let whose = match at {
+                None => "of what its team may be charged".to_owned(),
+                Some(cohort) => format!("of what cohort {cohort} can lend"),
+            };
+            let holders: Vec<_> = holders
+                .iter()
+                .map(|(team, held)| format!("{team} borrows {}", gpus(*held)))
+                .collect();
+            let who = if holders.is_empty() {
+                String::new()
+            } else {
+                format!("; {}", holders.join(", "))
+            };
+            format!(
+                "short by {} {flavour} {whose}: asks {}, {} left{who}",
+                gpus(*short_by),
+                gpus(*asks),
+                gpus(*available)
+            )
+        }
+        Blocker::BehindReservation { job } => {
+            format!("behind job {job}, which has waited longest for room of its shape")
+        }
+        Blocker::Room {
+            flavour,
+            level,
+            asks_pods,
+            best_pods,
+            best_domain,
+            segments,
+        } => {
+            let level = level.as_ref().map_or("the fleet", |level| level.as_str());
+            let best = best_domain.as_ref().map_or_else(
+                || "the best has".to_owned(),
+                |name| format!("the best, {name}, has"),
+            );
+            match segments {
+                None => format!(
+                    "no {level} has {flavour} room for {} pods now: {best} room for {}",
+                    count((*asks_pods).into()),
+                    count((*best_pods).into())
+                ),
+                Some((asked, fit)) => format!(
+                    "{flavour} room for {fit} of {asked} segments now: each needs {} pods in one {level}",
+                    count((*asks_pods).into())
+                ),
+            }
+        }
+    }
+}
+
+fn exceeds(asks: MilliGpu, limit: MilliGpu, of: &Scope) -> String {
+    let (asks, limit) = (gpus(asks), gpus(limit));
+    match of {
+        Scope::Fleet => format!("can never run: asks {asks} GPUs, the fleet has {limit}"),
+        Scope::Team { team } => {
+            format!("can never run: asks {asks} GPUs, {team} can have {limit} at most")
+        }
+        Scope::Domain { level } => {
+            format!("can never run: asks {asks} GPUs in one {level}, the largest has {limit}")
+        }
+        Scope::Node => {
+            format!("can never run: a pod asks {asks} GPUs, the largest node has {limit}")
+        }
+    }
+}
+
+/// What would help, in words.
+fn help(blocker: &Blocker) -> Vec<String> {
+    match blocker {
+        Blocker::Misconfigured { .. } => {
+            vec!["Cancel it and submit it again with a reference that exists.".into()]
+        }
+        Blocker::NoMatchingFlavour { .. } => {
+            vec!["Ask for a flavour that the team has quota in.".into()]
+        }
+        Blocker::ExceedsMaximum { limit, of, .. } => match of {
+            Scope::Domain { level } => vec![
+                format!(
+                    "Split it into segments that fit one {level} each, or make the {level} preferred."
+                ),
+                format!("Ask for at most {} GPUs.", gpus(*limit)),
+            ],
+            _ => vec![format!("Ask for at most {} GPUs.", gpus(*limit))],
+        },
+        Blocker::BackOff { .. } => vec!["It is tried again by itself.".into()],
+        Blocker::Quota { available, .. } if available.0 > 0 => vec![format!(
+            "Asking for at most {} GPUs fits the quota now.",
+            gpus(*available)
+        )],
+        Blocker::Quota { .. } => {
+            vec!["Running jobs of the team must end, or the team needs more quota.".into()]
+        }
+        Blocker::BehindReservation { .. } => {
+            vec!["It starts after that job, or sooner in another flavour.".into()]
+        }
+        Blocker::Room {
+            level: Some(level),
+            best_pods,
+            segments: None,
+            ..
+        } => {
+            let mut help = vec![format!("Make the {level} preferred instead of required.")];
+            if *best_pods > 0 {
+                help.push(format!(
+                    "Asking for at most {} pods fits one {level} now.",
+                    count((*best_pods).into())
+                ));
+            }
+            help
+        }
+        Blocker::Room { .. } => vec!["It starts when enough GPUs are free at once.".into()],
+    }
+}
+
+fn code(blocker: &Blocker) -> &'static str {
+    match blocker {
+        Blocker::Misconfigured { .. } => "misconfigured",
+        Blocker::NoMatchingFlavour { .. } => "no_matching_flavour",
+        Blocker::ExceedsMaximum { .. } => "exceeds_maximum",
+        Blocker::BackOff { .. } => "back_off",
+        Blocker::Quota { .. } => "quota",
+        Blocker::BehindReservation { .. } => "behind_reservation",
+        Blocker::Room { .. } => "room",
+    }
+}
+
+/// A reason as every door shows it.
+pub fn view(reason: &Reason) -> ReasonView {
+    ReasonView {
+        code: code(&reason.dominant).to_owned(),
+        text: sentence(&reason.dominant),
+        never: reason.never(),
+        all: reason.all.iter().map(sentence).collect(),
+        help: help(&reason.dominant),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_never_run_says_what_it_asks_and_what_there_is() {
+        let blocker = Blocker::ExceedsMaximum {
+            asks: MilliGpu::gpus(8_200),
+            limit: MilliGpu::gpus(4_096),
+            of: Scope::Fleet,
+        };
+        assert_eq!(
+            sentence(&blocker),
+            "can never run: asks 8,200 GPUs, the fleet has 4,096"
+        );
+    }
+}

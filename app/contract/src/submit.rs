@@ -1,0 +1,647 @@
+//! Submitting a job: the request, the form, and the one check for both sides.
+
+use crate::{FieldError, Gpus, Span};
+use scheduler::{
+    CheckpointContract, FlavourId, JobKind, JobSpec, Millis, Name, Priority, Segments, TeamId,
+    TopologyMode, TopologyRequest,
+};
+use serde::{Deserialize, Serialize};
+
+/// Most pods in one gang: beyond any fleet, and small enough that no sum overflows.
+const PODS_MAX: u32 = 100_000;
+/// Longest text of a name, project or image, in characters.
+const TEXT_MAX: usize = 200;
+
+/// How a job saves its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckpointRequest {
+    /// Time between the starts of two saves.
+    pub period: Span,
+    /// How long one save stalls it; `30s` when left out.
+    #[serde(default = "half_a_minute")]
+    pub save: Span,
+    /// Saves when asked, too.
+    #[serde(default = "yes")]
+    pub on_demand: bool,
+}
+
+fn half_a_minute() -> Span {
+    Span(Millis::seconds(30))
+}
+fn yes() -> bool {
+    true
+}
+fn one() -> u32 {
+    1
+}
+fn normal() -> String {
+    "normal".to_owned()
+}
+fn train() -> String {
+    "train".to_owned()
+}
+fn default_project() -> String {
+    "default".to_owned()
+}
+fn anywhere() -> String {
+    "any".to_owned()
+}
+
+/// A job spec as people write it, in JSON, TOML or YAML.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SubmitJob {
+    /// Team whose queue and quota it uses.
+    pub team: String,
+    /// Lower case letters, digits, dashes.
+    pub name: String,
+    /// What the money is spent for; `default` when left out.
+    #[serde(default = "default_project")]
+    pub project: String,
+    /// `train` or `batch`.
+    #[serde(default = "train")]
+    pub kind: String,
+    /// Flavours in order of preference; empty for a job without GPUs.
+    #[serde(default)]
+    pub flavours: Vec<String>,
+    /// Container image.
+    pub image: String,
+    /// `low`, `normal` or `high`.
+    #[serde(default = "normal")]
+    pub priority: String,
+    /// Pods in the gang.
+    #[serde(default = "one")]
+    pub pods: u32,
+    /// GPUs of each pod: 0, a share of one card (0.25), or whole cards.
+    pub gpus_per_pod: Gpus,
+    /// Cores of each pod, in thousandths; 0 = not judged.
+    #[serde(default)]
+    pub cpu_milli_per_pod: u64,
+    /// Memory of each pod in MiB; 0 = not judged.
+    #[serde(default)]
+    pub memory_mib_per_pod: u64,
+    /// `any`, or a level (`block`: all of it inside one, waits for that), or `preferred:block`.
+    #[serde(default = "anywhere")]
+    pub topology: String,
+    /// Segments instead of the whole: this many pods each inside one domain of the level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment_pods: Option<u32>,
+    /// The longest it may run; the team's default when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<Span>,
+    /// How it saves; left out = it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointRequest>,
+    /// May be taken back for an owner of what it borrows.
+    #[serde(default = "yes")]
+    pub preemptible: bool,
+    /// Failures it survives; the policy's default when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_budget: Option<u32>,
+    /// Simulated executor only: running time that its work takes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_time: Option<Span>,
+}
+
+/// What a spec may name: comes from the fleet, so that form, REST and CLI say the same.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Catalog {
+    /// Teams that the actor may submit to.
+    pub teams: Vec<String>,
+    /// Flavours.
+    pub flavours: Vec<String>,
+    /// Levels of the topology, widest first.
+    pub levels: Vec<String>,
+    /// The policy's restart budget.
+    pub restart_budget: u32,
+}
+
+impl SubmitJob {
+    /// Every field that is wrong, or the spec in the engine's terms. A spec that asks more than there is passes: it is
+    /// queued, and its reason says that it can never run.
+    pub fn check(&self, catalog: &Catalog) -> Result<JobSpec, Vec<FieldError>> {
+        let mut wrong = Vec::new();
+        self.check_names(catalog, &mut wrong);
+        self.check_size(&mut wrong);
+        let kind = match self.kind.as_str() {
+            "train" => Some(JobKind::Train),
+            "batch" => Some(JobKind::Batch),
+            other => flag(
+                &mut wrong,
+                "kind",
+                format!("`{other}` is no kind of job; write train or batch"),
+            ),
+        };
+        let priority = match self.priority.as_str() {
+            "low" => Some(Priority::Low),
+            "normal" => Some(Priority::Normal),
+            "high" => Some(Priority::High),
+            other => flag(
+                &mut wrong,
+                "priority",
+                format!("`{other}` is no priority; write low, normal or high"),
+            ),
+        };
+        let topology = self.check_topology(catalog, &mut wrong);
+        self.check_spans(&mut wrong);
+        match (kind, priority, topology) {
+            (Some(kind), Some(priority), Some(topology)) if wrong.is_empty() => {
+                Ok(self.spec(catalog, kind, priority, topology))
+            }
+            _ => Err(wrong),
+        }
+    }
+
+    fn spec(
+        &self,
+        catalog: &Catalog,
+        kind: JobKind,
+        priority: Priority,
+        topology: TopologyRequest,
+    ) -> JobSpec {
+        JobSpec {
+            name: self.name.clone(),
+            team: TeamId::from(self.team.as_str()),
+            project: self.project.clone(),
+            kind,
+            flavours: self
+                .flavours
+                .iter()
+                .map(|flavour| FlavourId::from(flavour.as_str()))
+                .collect(),
+            image: self.image.clone(),
+            priority,
+            pods: self.pods,
+            gpus_per_pod: self.gpus_per_pod.0,
+            cpu_milli_per_pod: self.cpu_milli_per_pod,
+            memory_mib_per_pod: self.memory_mib_per_pod,
+            topology,
+            time_limit: self.time_limit.map(|span| span.0),
+            checkpoint: self.checkpoint.map(|checkpoint| CheckpointContract {
+                period: checkpoint.period.0,
+                save: checkpoint.save.0,
+                on_demand: checkpoint.on_demand,
+            }),
+            preemptible: self.preemptible,
+            restart_budget: self.restart_budget.unwrap_or(catalog.restart_budget),
+            run_time: self.run_time.map(|span| span.0),
+        }
+    }
+
+    /// The spec as its author would have written it.
+    pub fn from_spec(spec: &JobSpec) -> Self {
+        let level = spec
+            .topology
+            .level
+            .as_ref()
+            .map(Name::as_str)
+            .unwrap_or_default();
+        Self {
+            team: spec.team.to_string(),
+            name: spec.name.clone(),
+            project: spec.project.clone(),
+            kind: match spec.kind {
+                JobKind::Train => "train",
+                JobKind::Batch => "batch",
+                JobKind::Notebook => "notebook",
+            }
+            .to_owned(),
+            flavours: spec.flavours.iter().map(ToString::to_string).collect(),
+            image: spec.image.clone(),
+            priority: match spec.priority {
+                Priority::Low => "low",
+                Priority::Normal => "normal",
+                Priority::High => "high",
+            }
+            .to_owned(),
+            pods: spec.pods,
+            gpus_per_pod: Gpus(spec.gpus_per_pod),
+            cpu_milli_per_pod: spec.cpu_milli_per_pod,
+            memory_mib_per_pod: spec.memory_mib_per_pod,
+            topology: match spec.topology.mode {
+                TopologyMode::Required => level.to_owned(),
+                TopologyMode::Preferred => format!("preferred:{level}"),
+                TopologyMode::Unconstrained => anywhere(),
+            },
+            segment_pods: spec.topology.segments.map(|segments| segments.pods),
+            time_limit: spec.time_limit.map(Span),
+            checkpoint: spec.checkpoint.map(|contract| CheckpointRequest {
+                period: Span(contract.period),
+                save: Span(contract.save),
+                on_demand: contract.on_demand,
+            }),
+            preemptible: spec.preemptible,
+            restart_budget: Some(spec.restart_budget),
+            run_time: spec.run_time.map(Span),
+        }
+    }
+
+    fn check_names(&self, catalog: &Catalog, wrong: &mut Vec<FieldError>) {
+        if self.team.is_empty() {
+            flag::<()>(wrong, "team", "name the team whose quota it uses".into());
+        } else if !catalog.teams.contains(&self.team) {
+            let yours = listed(&catalog.teams);
+            flag::<()>(
+                wrong,
+                "team",
+                format!(
+                    "there is no team `{}` that you may submit to; yours: {yours}",
+                    self.team
+                ),
+            );
+        }
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if self.name.is_empty()
+            || self.name.len() > 63
+            || !self.name.bytes().all(plain)
+            || self.name.starts_with('-')
+        {
+            flag::<()>(
+                wrong,
+                "name",
+                "1 to 63 lower case letters, digits and dashes, not beginning with a dash".into(),
+            );
+        }
+        let plain = |letter: char| letter.is_alphanumeric() || "-_./ ".contains(letter);
+        if self.project.trim().is_empty()
+            || self.project.chars().count() > TEXT_MAX
+            || !self.project.chars().all(plain)
+        {
+            flag::<()>(
+                wrong,
+                "project",
+                format!("1 to {TEXT_MAX} letters, digits, spaces and - _ . /"),
+            );
+        }
+        let printable = |byte: u8| byte.is_ascii_graphic();
+        if self.image.is_empty()
+            || self.image.len() > TEXT_MAX
+            || !self.image.bytes().all(printable)
+        {
+            flag::<()>(
+                wrong,
+                "image",
+                format!(
+                    "an image like fraud/train:4.12, without spaces, at most {TEXT_MAX} characters"
+                ),
+            );
+        }
+        for (index, flavour) in self.flavours.iter().enumerate() {
+            if !catalog.flavours.contains(flavour) {
+                let known = listed(&catalog.flavours);
+                flag::<()>(
+                    wrong,
+                    "flavours",
+                    format!("there is no flavour `{flavour}`; the fleet has {known}"),
+                );
+            } else if self.flavours[..index].contains(flavour) {
+                flag::<()>(wrong, "flavours", format!("`{flavour}` is named twice"));
+            }
+        }
+    }
+
+    fn check_size(&self, wrong: &mut Vec<FieldError>) {
+        if !(1..=PODS_MAX).contains(&self.pods) {
+            flag::<()>(wrong, "pods", format!("1 to {PODS_MAX}"));
+        }
+        let milli = self.gpus_per_pod.0.0;
+        if milli > 1_000 && milli % 1_000 != 0 {
+            flag::<()>(
+                wrong,
+                "gpus_per_pod",
+                "a share of one card (below 1) or whole cards".into(),
+            );
+        } else if milli > 32_000 {
+            flag::<()>(
+                wrong,
+                "gpus_per_pod",
+                "at most 32: no machine has more cards; ask for more pods".into(),
+            );
+        }
+        if milli > 0 && self.flavours.is_empty() {
+            flag::<()>(wrong, "flavours", "name at least one kind of GPU".into());
+        }
+        if milli == 0 && !self.flavours.is_empty() {
+            flag::<()>(
+                wrong,
+                "gpus_per_pod",
+                "a job that names a kind of GPU asks for more than 0 of it".into(),
+            );
+        }
+        if self.cpu_milli_per_pod > 10_000_000 {
+            flag::<()>(
+                wrong,
+                "cpu_milli_per_pod",
+                "thousandths of a core, at most 10,000,000".into(),
+            );
+        }
+        if self.memory_mib_per_pod > 1 << 30 {
+            flag::<()>(
+                wrong,
+                "memory_mib_per_pod",
+                "MiB, at most 1,073,741,824".into(),
+            );
+        }
+        if self.restart_budget.is_some_and(|budget| budget > 1_000) {
+            flag::<()>(wrong, "restart_budget", "at most 1,000".into());
+        }
+    }
+
+    fn check_topology(
+        &self,
+        catalog: &Catalog,
+        wrong: &mut Vec<FieldError>,
+    ) -> Option<TopologyRequest> {
+        let (mode, level) = match self.topology.as_str() {
+            "any" => (TopologyMode::Unconstrained, None),
+            text => match text.strip_prefix("preferred:") {
+                Some(level) => (TopologyMode::Preferred, Some(level)),
+                None => (
+                    TopologyMode::Required,
+                    Some(text.strip_prefix("required:").unwrap_or(text)),
+                ),
+            },
+        };
+        if let Some(level) = level
+            && !catalog.levels.iter().any(|known| known == level)
+        {
+            let levels = listed(&catalog.levels);
+            return flag(
+                wrong,
+                "topology",
+                format!(
+                    "`{}`: write any, a level ({levels}), or preferred: and a level",
+                    self.topology
+                ),
+            );
+        }
+        let segments = match self.segment_pods {
+            None => None,
+            Some(_) if level.is_none() => {
+                return flag(
+                    wrong,
+                    "segment_pods",
+                    "segments need a topology level to lie in, such as block".into(),
+                );
+            }
+            Some(pods) if pods == 0 || self.pods % pods != 0 => {
+                return flag(
+                    wrong,
+                    "segment_pods",
+                    format!("must divide the {} pods evenly", self.pods),
+                );
+            }
+            Some(pods) => Some(Segments { pods }),
+        };
+        Some(TopologyRequest {
+            mode,
+            level: level.map(Name::from),
+            segments,
+        })
+    }
+
+    fn check_spans(&self, wrong: &mut Vec<FieldError>) {
+        let longest = Millis::DAY.0 * 366;
+        for (field, span, least) in [
+            ("time_limit", self.time_limit, 60_000),
+            ("run_time", self.run_time, 1_000),
+        ] {
+            if let Some(span) = span
+                && !(least..=longest).contains(&span.0.0)
+            {
+                flag::<()>(wrong, field, format!("{} to 366d", Span(Millis(least))));
+            }
+        }
+        if let Some(checkpoint) = self.checkpoint {
+            if !(60_000..=longest).contains(&checkpoint.period.0.0) {
+                flag::<()>(wrong, "checkpoint.period", "1m to 366d".into());
+            }
+            if checkpoint.save.0 >= checkpoint.period.0 {
+                flag::<()>(wrong, "checkpoint.save", "shorter than the period".into());
+            }
+        }
+    }
+}
+
+fn flag<T>(wrong: &mut Vec<FieldError>, field: &str, message: String) -> Option<T> {
+    wrong.push(FieldError {
+        field: field.to_owned(),
+        message,
+    });
+    None
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}
+
+/// The form's fields as they came: kept as typed, so that a refused form shows them again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubmitForm {
+    /// Team.
+    pub team: String,
+    /// Name.
+    pub name: String,
+    /// Project.
+    pub project: String,
+    /// Image.
+    pub image: String,
+    /// Flavours, in order, separated by commas.
+    pub flavours: String,
+    /// Pods.
+    pub pods: String,
+    /// GPUs per pod.
+    pub gpus_per_pod: String,
+    /// Topology.
+    pub topology: String,
+    /// Pods of a segment; empty = no segments.
+    pub segment_pods: String,
+    /// Priority.
+    pub priority: String,
+    /// Time limit; empty = the team's.
+    pub time_limit: String,
+    /// Checkpoint period; empty = saves nothing.
+    pub checkpoint_period: String,
+    /// Stall of one save.
+    pub checkpoint_save: String,
+    /// Running time of the work (simulated executor); empty = drawn.
+    pub run_time: String,
+    /// The form's own idempotency key: a second press of the button is the same job.
+    pub key: String,
+}
+
+impl SubmitForm {
+    /// The request, or every field that does not parse.
+    pub fn parse(&self) -> Result<SubmitJob, Vec<FieldError>> {
+        let mut wrong = Vec::new();
+        let pods = self
+            .pods
+            .trim()
+            .parse()
+            .ok()
+            .or_else(|| flag(&mut wrong, "pods", "a whole number, from 1".into()));
+        let gpus: Option<Gpus> = read(&mut wrong, "gpus_per_pod", &self.gpus_per_pod);
+        let segment_pods = match self.segment_pods.trim() {
+            "" => None,
+            text => text.parse().ok().or_else(|| {
+                flag(
+                    &mut wrong,
+                    "segment_pods",
+                    "a whole number, or empty".into(),
+                )
+            }),
+        };
+        let time_limit = optional(&mut wrong, "time_limit", &self.time_limit);
+        let run_time = optional(&mut wrong, "run_time", &self.run_time);
+        let period = optional(&mut wrong, "checkpoint.period", &self.checkpoint_period);
+        let save = optional(&mut wrong, "checkpoint.save", &self.checkpoint_save);
+        let (Some(pods), Some(gpus_per_pod), true) = (pods, gpus, wrong.is_empty()) else {
+            return Err(wrong);
+        };
+        let or = |text: &str, default: fn() -> String| match text.trim() {
+            "" => default(),
+            text => text.to_owned(),
+        };
+        Ok(SubmitJob {
+            team: self.team.trim().to_owned(),
+            name: self.name.trim().to_owned(),
+            project: or(&self.project, default_project),
+            kind: train(),
+            flavours: self
+                .flavours
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            image: self.image.trim().to_owned(),
+            priority: or(&self.priority, normal),
+            pods,
+            gpus_per_pod,
+            cpu_milli_per_pod: 0,
+            memory_mib_per_pod: 0,
+            topology: or(&self.topology, anywhere),
+            segment_pods,
+            time_limit,
+            checkpoint: period.map(|period| CheckpointRequest {
+                period,
+                save: save.unwrap_or_else(half_a_minute),
+                on_demand: true,
+            }),
+            preemptible: true,
+            restart_budget: None,
+            run_time,
+        })
+    }
+}
+
+fn read<T: std::str::FromStr<Err = String>>(
+    wrong: &mut Vec<FieldError>,
+    field: &str,
+    text: &str,
+) -> Option<T> {
+    match text.trim().parse() {
+        Ok(value) => Some(value),
+        Err(message) => flag(wrong, field, message),
+    }
+}
+
+fn optional<T: std::str::FromStr<Err = String>>(
+    wrong: &mut Vec<FieldError>,
+    field: &str,
+    text: &str,
+) -> Option<T> {
+    if text.trim().is_empty() {
+        None
+    } else {
+        read(wrong, field, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn catalog() -> Catalog {
+        Catalog {
+            teams: vec!["fraud-ml".into()],
+            flavours: vec!["h100-80g".into(), "a100-80g".into()],
+            levels: vec!["block".into(), "rack".into(), "node".into()],
+            restart_budget: 5,
+        }
+    }
+
+    fn check(text: &str, wrong: &[&str]) {
+        let job: SubmitJob = serde_json::from_str(text).expect(text);
+        let fields: Vec<String> = match job.check(&catalog()) {
+            Ok(spec) => {
+                let again = SubmitJob::from_spec(&spec);
+                assert_eq!(
+                    again.check(&catalog()).as_ref(),
+                    Ok(&spec),
+                    "a spec read back is the same spec"
+                );
+                Vec::new()
+            }
+            Err(errors) => errors.into_iter().map(|error| error.field).collect(),
+        };
+        assert_eq!(fields, wrong, "{text}");
+    }
+
+    #[test]
+    fn every_wrong_field_is_named_at_once() {
+        let good = r#"{"team":"fraud-ml","name":"a","image":"i","flavours":["h100-80g"],"pods":4,"gpus_per_pod":8,"topology":"block"}"#;
+        check(good, &[]);
+        check(
+            &good.replace("\"a\"", "\"A b\"").replace("fraud-ml", "x"),
+            &["team", "name"],
+        );
+        check(
+            &good.replace("\"block\"", "\"galaxy\"").replace(":4", ":0"),
+            &["pods", "topology"],
+        );
+        check(&good.replace(":8", ":1.5"), &["gpus_per_pod"]);
+        check(&good.replace(":8", ":0"), &["gpus_per_pod"]);
+        check(&good.replace("[\"h100-80g\"]", "[]"), &["flavours"]);
+        check(
+            &good.replace(
+                "\"topology\":\"block\"",
+                "\"topology\":\"block\",\"segment_pods\":3",
+            ),
+            &["segment_pods"],
+        );
+        check(
+            &good.replace(
+                "\"topology\":\"block\"",
+                "\"time_limit\":\"1s\",\"checkpoint\":{\"period\":\"5m\",\"save\":\"6m\"}",
+            ),
+            &["time_limit", "checkpoint.save"],
+        );
+        check(&good.replace(":4", ":1025"), &[]);
+    }
+
+    #[test]
+    fn a_form_that_does_not_parse_names_its_fields() {
+        let form = SubmitForm {
+            pods: "four".into(),
+            gpus_per_pod: "8".into(),
+            time_limit: "soon".into(),
+            ..SubmitForm::default()
+        };
+        let fields: Vec<_> = form
+            .parse()
+            .expect_err("two wrong fields")
+            .into_iter()
+            .map(|error| error.field)
+            .collect();
+        assert_eq!(fields, ["pods", "time_limit"]);
+    }
+}
