@@ -24,3 +24,5 @@
 pub mod demo;
 pub mod draw;
 pub mod model;
+pub mod replay;
+pub mod trace;
