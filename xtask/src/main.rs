@@ -1,1 +1,48 @@
-fn main() {}
+//! One way to build, run and test everything.
+//!
+//! - `cargo demo`: builds the browser's part and the server, then runs the demo. What follows `--` goes to `muster demo`.
+//! - `cargo bundle`: the browser's part alone, into `target/site`.
+//! - `cargo verify`: all checks and tests, with a closing count.
+//!
+//! A library does the work of the wasm-bindgen program, since its version is then the lockfile's own; programs come from npm
+//! where they are small to fetch; nothing is downloaded by hand. Deliberately absent: a watch mode, a release upload.
+
+use std::env;
+use std::process::ExitCode;
+
+use failure::Failure;
+use place::Place;
+
+mod bundle;
+mod demo;
+mod failure;
+mod files;
+mod place;
+mod run;
+mod site;
+mod toolchain;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<(), Failure> {
+    let (command, flags) = match args.split_first() {
+        Some((command, [dashes, flags @ ..])) if dashes == "--" => (command.as_str(), flags),
+        Some((command, flags)) => (command.as_str(), flags),
+        None => ("", &[][..]),
+    };
+    let place = Place::find()?;
+    match command {
+        "demo" => demo::demo(&place, flags),
+        "bundle" => bundle::bundle(&place).map(|_| ()),
+        other => Err(Failure::Usage(other.to_owned())),
+    }
+}
