@@ -1,9 +1,8 @@
 //! What can be asked of the engine, and how it refuses.
 
 use crate::{
-    Cohort, CohortId, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId, Phase, Policy, RateCard, Team,
-    TeamId,
-    Topology,
+    Cohort, CohortId, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId, Phase,
+    Policy, RateCard, Team, TeamId, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

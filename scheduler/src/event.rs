@@ -1,8 +1,8 @@
 //! Everything that can happen. The journal is a list of these; the state is their fold.
 
 use crate::{
-    Cohort, CohortId, End, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId, Placement, Policy, RateCard,
-    Team, TeamId, Topology,
+    Cohort, CohortId, End, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId,
+    Placement, Policy, RateCard, Team, TeamId, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -1,7 +1,11 @@
 //! A job: what it asks for, and where it is in its life.
 
-use crate::{FlavourId, JobId, MilliGpu, Millis, Name, NodeId, PersonId, StopCause, TeamId};
+use crate::state::Turn;
+use crate::{
+    FlavourId, JobId, MilliGpu, Millis, Name, NodeId, PersonId, Policy, StopCause, TeamId,
+};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// What kind of work it is.
@@ -235,6 +239,8 @@ pub struct Job {
     pub attempt: u32,
     /// Failures so far, of the restart budget.
     pub restarts: u32,
+    /// Launches that did not come up since one last did; the back-off doubles with each.
+    pub launch_failures: u32,
     /// What it has, from admit to confirmed exit.
     pub allocation: Option<Allocation>,
     /// Running time that counts against its limit, of earlier attempts.
@@ -245,4 +251,30 @@ pub struct Job {
     pub stop: Option<StopRequest>,
     /// Not tried again before then (back-off after a failed launch).
     pub not_before: Option<Millis>,
+}
+
+impl Job {
+    /// Its place in the order of the cycle while it waits.
+    pub(crate) fn turn(&self) -> Turn {
+        (Reverse(self.spec.priority), self.submitted, self.id)
+    }
+
+    /// When the clock next concerns it: the end of its back-off, of its launch or of its time. `None` = never, or not
+    /// until its exit is confirmed.
+    pub(crate) fn due(&self, policy: &Policy) -> Option<Millis> {
+        if self.stop.is_some() {
+            return None;
+        }
+        match self.phase {
+            Phase::Queued => self.not_before,
+            Phase::Admitted | Phase::Starting => {
+                Some(self.allocation.as_ref()?.admitted + policy.launch_timeout)
+            }
+            Phase::Running | Phase::Reclaiming => {
+                // At least a moment is left: a job that comes up with its time used up is stopped at once.
+                Some(self.allocation.as_ref()?.started? + self.spec.time_limit?.since(self.ran))
+            }
+            Phase::Recovering => None,
+        }
+    }
 }

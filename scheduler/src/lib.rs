@@ -30,12 +30,16 @@
 
 mod apply;
 mod command;
+mod configure;
 mod decide;
 mod event;
+mod explain;
 mod fleet;
 mod ids;
-mod job;
 pub mod invariants;
+mod job;
+mod lifecycle;
+mod maximum;
 mod meter;
 mod place;
 mod plan;
@@ -43,6 +47,7 @@ mod policy;
 mod quota;
 mod rate;
 mod reason;
+mod room;
 mod state;
 mod units;
 
@@ -53,8 +58,8 @@ pub use event::{Event, Fact, StopCause};
 pub use fleet::{Cohort, Flavour, Health, Node, Pool, Quota, Team, Topology};
 pub use ids::{CohortId, FlavourId, JobId, Name, NodeId, PersonId, TeamId};
 pub use job::{
-    Allocation, Checkpoint, CheckpointContract, End, Job, JobKind, JobSpec, Phase, Placement, PodPlace, Priority,
-    Segments, StopRequest, TopologyMode, TopologyRequest,
+    Allocation, Checkpoint, CheckpointContract, End, Job, JobKind, JobSpec, Phase, Placement,
+    PodPlace, Priority, Segments, StopRequest, TopologyMode, TopologyRequest,
 };
 pub use meter::{Entitlement, Meter, UnitKind, UsageLine, UsagePhase};
 pub use plan::{Plan, Waiting, plan, would_start};
@@ -62,5 +67,5 @@ pub use policy::Policy;
 pub use quota::{QuotaFigures, entitlements, quota_figures};
 pub use rate::{Cents, Cost, RateCard, spread_to_cents};
 pub use reason::{Blocker, Reason, Scope};
-pub use state::{Counts, FreeNode, State};
-pub use units::{Millis, MilliGpu, MilliGpuMs};
+pub use state::{Counts, FreeNode, State, Turn};
+pub use units::{MilliGpu, MilliGpuMs, Millis};

@@ -1,6 +1,9 @@
 //! Metering: a fold over events that yields usage lines. What is billed is what was held.
 
-use crate::{Event, FlavourId, JobId, MilliGpu, MilliGpuMs, Millis, PersonId, State, TeamId};
+use crate::place::nodes;
+use crate::{
+    Event, Fact, FlavourId, JobId, MilliGpu, MilliGpuMs, Millis, PersonId, State, StopCause, TeamId,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -95,17 +98,252 @@ impl UsageLine {
 /// Open stretches of held GPUs, folded beside the state.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Meter {
-    open: BTreeMap<JobId, Vec<UsageLine>>,
+    open: BTreeMap<JobId, Open>,
+}
+
+/// What one attempt holds, from admit to confirmed exit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Open {
+    /// What all of its lines have in common; `from` is where the open stretch begins.
+    line: UsageLine,
+    /// Bound: the stretch is open.
+    bound: bool,
+    /// All pods were up once.
+    up: bool,
+    own: MilliGpu,
+    borrowed: MilliGpu,
+    /// Lines of a launch that is not resolved: they are `Run` if it comes up, and `FailedLaunch` if it does not.
+    pending: Vec<UsageLine>,
 }
 
 impl Meter {
     /// Takes in an event that [`crate::apply`] has just folded into `state`, and returns the lines that it closes.
-    pub fn observe(&mut self, _state: &State, _event: &Event) -> Vec<UsageLine> {
-        Vec::new()
+    pub fn observe(&mut self, state: &State, event: &Event) -> Vec<UsageLine> {
+        let mut lines = Vec::new();
+        let at = event.at;
+        match &event.fact {
+            Fact::JobAdmitted { job, .. } => self.open(state, *job),
+            Fact::GangBound { job, .. } => self.bind(state, *job, at),
+            Fact::GangStarted { job, .. } => self.with(*job, |open| open.resolve(at, &mut lines)),
+            Fact::CheckpointStarted { job, .. } => self.with(*job, |open| {
+                open.turn(UsagePhase::Run, UsagePhase::Save, at, &mut lines);
+            }),
+            Fact::CheckpointSaved { job, .. } => self.with(*job, |open| {
+                open.turn(UsagePhase::Save, UsagePhase::Run, at, &mut lines);
+            }),
+            Fact::StopRequested {
+                job,
+                cause: StopCause::NodeLost { .. },
+                ..
+            } => self.with(*job, |open| {
+                open.turn(UsagePhase::Save, UsagePhase::Recover, at, &mut lines);
+                open.turn(UsagePhase::Run, UsagePhase::Recover, at, &mut lines);
+            }),
+            Fact::JobRequeued { job, .. } | Fact::JobEnded { job, .. } => {
+                if let Some(open) = self.open.remove(job) {
+                    let (team, flavour) = (open.line.team.clone(), open.line.flavour.clone());
+                    open.close(at, &mut lines);
+                    flavour
+                        .into_iter()
+                        .for_each(|flavour| self.follow(state, &team, &flavour, at, &mut lines));
+                }
+            }
+            Fact::TeamSet { team } => {
+                let flavours = state
+                    .laid
+                    .get(&team.id)
+                    .into_iter()
+                    .flat_map(BTreeMap::keys);
+                flavours.for_each(|flavour| self.follow(state, &team.id, flavour, at, &mut lines));
+            }
+            Fact::HourPassed => self
+                .open
+                .values_mut()
+                .filter(|open| open.up)
+                .for_each(|open| open.cut(at, &mut lines)),
+            Fact::StopRequested { .. }
+            | Fact::JobSubmitted { .. }
+            | Fact::TopologySet { .. }
+            | Fact::FlavourSet { .. }
+            | Fact::CohortSet { .. }
+            | Fact::CohortRemoved { .. }
+            | Fact::TeamRemoved { .. }
+            | Fact::NodeSet { .. }
+            | Fact::NodeHealthSet { .. }
+            | Fact::PolicySet { .. }
+            | Fact::RateCardSet { .. } => {}
+        }
+        lines
     }
 
-    /// Lines still open, cut at `now`: what a bill shows as "so far".
-    pub fn open_lines(&self, _now: Millis) -> Vec<UsageLine> {
-        Vec::new()
+    /// Lines still open, cut at `now`: what a bill shows as "so far". A launch under way counts as running.
+    pub fn open_lines(&self, now: Millis) -> Vec<UsageLine> {
+        let mut lines = Vec::new();
+        for open in self.open.values() {
+            let mut open = open.clone();
+            lines.append(&mut open.pending);
+            open.up = true;
+            open.cut(now, &mut lines);
+        }
+        lines
     }
+
+    fn with(&mut self, job: JobId, change: impl FnOnce(&mut Open)) {
+        if let Some(open) = self.open.get_mut(&job) {
+            change(open);
+        }
+    }
+
+    fn open(&mut self, state: &State, id: JobId) {
+        let Some(job) = state.jobs.get(&id) else {
+            return;
+        };
+        let Some(allocation) = &job.allocation else {
+            return;
+        };
+        let spec = &job.spec;
+        let share = spec.gpus_per_pod > MilliGpu::ZERO && spec.gpus_per_pod < MilliGpu::gpus(1);
+        let line = UsageLine {
+            job: id,
+            attempt: job.attempt,
+            team: spec.team.clone(),
+            project: spec.project.clone(),
+            owner: job.owner.clone(),
+            flavour: allocation.placement.flavour.clone(),
+            entitlement: Entitlement::Own,
+            unit: if share {
+                UnitKind::Share
+            } else {
+                UnitKind::Card
+            },
+            phase: UsagePhase::Run,
+            from: Millis(0),
+            to: Millis(0),
+            gpus: allocation.gpus,
+            cpu_milli: spec.cpu_milli_per_pod * u64::from(spec.pods),
+            nodes: nodes(&allocation.placement).len() as u32,
+        };
+        let (own, borrowed) = (allocation.own, allocation.borrowed);
+        self.open.insert(
+            id,
+            Open {
+                line,
+                bound: false,
+                up: false,
+                own,
+                borrowed,
+                pending: Vec::new(),
+            },
+        );
+    }
+
+    fn bind(&mut self, state: &State, id: JobId, at: Millis) {
+        let Some(allocation) = state.jobs.get(&id).and_then(|job| job.allocation.as_ref()) else {
+            return;
+        };
+        self.with(id, |open| {
+            (open.bound, open.line.from) = (true, at);
+            (open.own, open.borrowed) = (allocation.own, allocation.borrowed);
+        });
+    }
+
+    /// Cuts what has another split between own and borrowed than before. Only the newest admissions can: all older
+    /// than the last one with a borrowed part, now or before, are wholly own.
+    fn follow(
+        &mut self,
+        state: &State,
+        team: &TeamId,
+        flavour: &FlavourId,
+        at: Millis,
+        lines: &mut Vec<UsageLine>,
+    ) {
+        let jobs = state.laid.get(team).and_then(|laid| laid.get(flavour));
+        for id in jobs.into_iter().flatten().rev() {
+            let Some(allocation) = state.jobs.get(id).and_then(|job| job.allocation.as_ref())
+            else {
+                continue;
+            };
+            let Some(open) = self.open.get_mut(id) else {
+                continue;
+            };
+            if open.borrowed == MilliGpu::ZERO && allocation.borrowed == MilliGpu::ZERO {
+                break;
+            }
+            if open.borrowed != allocation.borrowed {
+                open.cut(at, lines);
+                (open.own, open.borrowed) = (allocation.own, allocation.borrowed);
+            }
+        }
+    }
+}
+
+impl Open {
+    /// Ends the open stretch at `at`, hour by hour, and begins the next one.
+    fn cut(&mut self, at: Millis, lines: &mut Vec<UsageLine>) {
+        if !self.bound {
+            return;
+        }
+        while self.line.from < at {
+            let to = at.min(self.line.from.hour_floor() + Millis::HOUR);
+            let into = if self.up {
+                &mut *lines
+            } else {
+                &mut self.pending
+            };
+            into.extend(parts(&self.line, to, self.own, self.borrowed));
+            self.line.from = to;
+        }
+    }
+
+    /// From one phase to another, if it is in that one. A launch has no phase yet.
+    fn turn(&mut self, from: UsagePhase, to: UsagePhase, at: Millis, lines: &mut Vec<UsageLine>) {
+        if self.up && self.line.phase == from {
+            self.cut(at, lines);
+            self.line.phase = to;
+        }
+    }
+
+    /// It came up: what it held since the bind was for running. The hours that are over are cut now, the rest goes on.
+    fn resolve(&mut self, at: Millis, lines: &mut Vec<UsageLine>) {
+        self.up = true;
+        lines.append(&mut self.pending);
+        self.cut(at.hour_floor(), lines);
+    }
+
+    fn close(mut self, at: Millis, lines: &mut Vec<UsageLine>) {
+        if !self.up {
+            self.line.phase = UsagePhase::FailedLaunch;
+            self.pending
+                .iter_mut()
+                .for_each(|line| line.phase = UsagePhase::FailedLaunch);
+        }
+        self.cut(at, lines);
+        lines.append(&mut self.pending);
+    }
+}
+
+/// One line for each entitlement; the CPU is on the first. Work without GPUs has an own line of none.
+fn parts(
+    line: &UsageLine,
+    to: Millis,
+    own: MilliGpu,
+    borrowed: MilliGpu,
+) -> impl Iterator<Item = UsageLine> {
+    let with_own = own > MilliGpu::ZERO || borrowed == MilliGpu::ZERO;
+    let cut = |entitlement, gpus, cpu_milli| UsageLine {
+        entitlement,
+        gpus,
+        cpu_milli,
+        to,
+        ..line.clone()
+    };
+    let own = with_own.then(|| cut(Entitlement::Own, own, line.cpu_milli));
+    let borrowed = (borrowed > MilliGpu::ZERO).then(|| {
+        cut(
+            Entitlement::Borrowed,
+            borrowed,
+            if with_own { 0 } else { line.cpu_milli },
+        )
+    });
+    own.into_iter().chain(borrowed)
 }

@@ -1,7 +1,44 @@
-//! Quota algebra, per flavour (Kueue's, stated whole).
+//! Quota algebra, per flavour (Kueue's, stated whole). All amounts are GPUs in thousandths.
+//!
+//! ```text
+//! subtree(n)    = nominal(n) + sum of lendable(children)
+//! lendable(n)   = min(subtree(n), lending_limit(n))
+//! guaranteed(n) = subtree(n) - lendable(n)
+//! usage(team)   = charged;  usage(cohort) = sum over children of max(0, usage(c) - guaranteed(c))
+//! available(root) = subtree - usage
+//! available(n)    = max(0, guaranteed(n) - usage(n))
+//!                 + min(available(parent), lendable(n) - max(0, usage(n) - guaranteed(n)) + borrowing_limit(n))
+//! ```
+//!
+//! A team without a cohort is a root: it can use its nominal and no more.
+//!
+//! # Two levels, by hand
+//! Cohort `c` (no quota of its own): team `a` nominal 10, lends at most 6, charged 2; team `b` nominal 4, borrows at
+//! most 5, charged 7.
+//!
+//! | n | nominal | lendable | guaranteed | usage | available |
+//! | --- | --- | --- | --- | --- | --- |
+//! | `a` | 10 | min(10, 6) = 6 | 10 - 6 = 4 | 2 | max(0, 4 - 2) + min(3, 6 - 0 + no limit) = 2 + 3 = 5 |
+//! | `b` | 4 | 4 | 0 | 7 | 0 + min(3, 4 - 7 + 5 = 2) = 2 |
+//! | `c` | 0 + 6 + 4 = 10 | | | max(0, 2 - 4) + max(0, 7 - 0) = 7 | 10 - 7 = 3 |
+//!
+//! `a` owns 10, has 2, and may still take only 5: `b` borrowed 3 of it. `b` may take 2 of the 3 that are left, for its
+//! own limit of 5.
+//!
+//! # Three levels, by hand
+//! Root `r` with 8 of its own; under it cohort `x` (own 4, lends at most 5, borrows at most 3) with team `a` (nominal 6,
+//! charged 9), and team `b` (nominal 2, charged 1).
+//!
+//! | n | subtree | lendable | guaranteed | usage | available |
+//! | --- | --- | --- | --- | --- | --- |
+//! | `a` | 6 | 6 | 0 | 9 | 0 + min(4, 6 - 9 + no limit) = 4 |
+//! | `x` | 4 + 6 = 10 | min(10, 5) = 5 | 5 | 9 | max(0, 5 - 9) + min(10, 5 - 4 + 3 = 4) = 4 |
+//! | `b` | 2 | 2 | 0 | 1 | 0 + min(10, 2 - 1 + no limit) = 10 |
+//! | `r` | 8 + 5 + 2 = 15 | | | max(0, 9 - 5) + 1 = 5 | 15 - 5 = 10 |
 
-use crate::{FlavourId, JobId, MilliGpu, State, TeamId};
+use crate::{CohortId, FlavourId, JobId, MilliGpu, Quota, State, TeamId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The figures of one team and flavour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -14,7 +51,8 @@ pub struct QuotaFigures {
     pub own: MilliGpu,
     /// Of these, beyond it.
     pub borrowed: MilliGpu,
-    /// Of its nominal, used by others of its cohort now.
+    /// Of its nominal, used by others of its cohort now: what is borrowed in its tree, spread over the lenders' unused
+    /// lendable parts (largest remainder, then the order of the tree).
     pub lent: MilliGpu,
     /// What it may still be charged.
     pub available: MilliGpu,
@@ -27,11 +65,400 @@ pub struct QuotaFigures {
 }
 
 /// The figures of a team in a flavour; zeros where it has no quota.
-pub fn quota_figures(_state: &State, _team: &TeamId, _flavour: &FlavourId) -> QuotaFigures {
-    unimplemented!()
+pub fn quota_figures(state: &State, team: &TeamId, flavour: &FlavourId) -> QuotaFigures {
+    let Some(quota) = state
+        .teams
+        .get(team)
+        .and_then(|team| team.quotas.get(flavour))
+    else {
+        return QuotaFigures::default();
+    };
+    let tree = QuotaTree::of(state);
+    let (Some(node), Some(flavour_index)) = (tree.team(team), tree.flavour(flavour)) else {
+        return QuotaFigures::default();
+    };
+    let charged = state.charged(team, flavour);
+    let own = charged.min(quota.nominal);
+    QuotaFigures {
+        nominal: quota.nominal,
+        charged,
+        own,
+        borrowed: charged.minus(own),
+        lent: tree.lent(node, flavour_index),
+        available: tree.available(node, flavour_index),
+        borrowing_limit: quota.borrowing_limit,
+        lending_limit: quota.lending_limit,
+        maximum: tree.maximum(node, flavour_index),
+    }
 }
 
 /// How the team's charge in a flavour is laid on its jobs: `(job, own, borrowed)`, oldest admission first.
-pub fn entitlements(_state: &State, _team: &TeamId, _flavour: &FlavourId) -> Vec<(JobId, MilliGpu, MilliGpu)> {
-    unimplemented!()
+pub fn entitlements(
+    state: &State,
+    team: &TeamId,
+    flavour: &FlavourId,
+) -> Vec<(JobId, MilliGpu, MilliGpu)> {
+    let jobs = state
+        .laid
+        .get(team)
+        .and_then(|laid| laid.get(flavour))
+        .into_iter()
+        .flatten();
+    jobs.filter_map(|id| {
+        let allocation = state.jobs.get(id)?.allocation.as_ref()?;
+        Some((*id, allocation.own, allocation.borrowed))
+    })
+    .collect()
+}
+
+/// One flavour's figures at one node of the tree. Signed: a cut quota leaves less than nothing available.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    nominal: i64,
+    lendable: i64,
+    guaranteed: i64,
+    borrowing_limit: i64,
+    subtree: i64,
+    usage: i64,
+}
+
+impl Cell {
+    /// What it uses beyond what is guaranteed to it: that part counts at its parent.
+    fn over(&self) -> i64 {
+        (self.usage - self.guaranteed).max(0)
+    }
+    fn local(&self) -> i64 {
+        (self.guaranteed - self.usage).max(0)
+    }
+    /// The most that may still come to it through its parent.
+    fn ceiling(&self) -> i64 {
+        (self.lendable - self.over()).saturating_add(self.borrowing_limit)
+    }
+}
+
+/// "No limit", far above any quota and far below overflow.
+const NO_LIMIT: i64 = i64::MAX / 4;
+
+fn signed(amount: MilliGpu) -> i64 {
+    i64::try_from(amount.0).unwrap_or(NO_LIMIT).min(NO_LIMIT)
+}
+
+fn unsigned(amount: i64) -> MilliGpu {
+    MilliGpu(u64::try_from(amount).unwrap_or(0))
+}
+
+/// Where a claim is short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ShortAt {
+    /// The team's own limit.
+    Team,
+    /// A cohort has no more to give, or may not borrow more: its index in the tree.
+    Cohort(usize),
+}
+
+/// The quota tree with its charges, as integers: the scratch of one cycle.
+pub(crate) struct QuotaTree<'a> {
+    flavours: BTreeMap<&'a FlavourId, usize>,
+    cohorts: Vec<&'a CohortId>,
+    teams: BTreeMap<&'a TeamId, usize>,
+    /// Cohorts first, then teams; both in order of id.
+    parent: Vec<Option<usize>>,
+    /// Node x flavour.
+    cells: Vec<Cell>,
+}
+
+impl<'a> QuotaTree<'a> {
+    /// The tree as the state has it.
+    pub(crate) fn of(state: &'a State) -> Self {
+        let flavours: BTreeMap<_, _> = state
+            .flavours
+            .keys()
+            .enumerate()
+            .map(|(index, id)| (id, index))
+            .collect();
+        let cohorts: BTreeMap<_, _> = state
+            .cohorts
+            .keys()
+            .enumerate()
+            .map(|(index, id)| (id, index))
+            .collect();
+        let teams = state
+            .teams
+            .keys()
+            .enumerate()
+            .map(|(index, id)| (id, cohorts.len() + index))
+            .collect();
+        let above = |id: &Option<CohortId>| id.as_ref().and_then(|id| cohorts.get(id).copied());
+        let parent = state.cohorts.values().map(|cohort| above(&cohort.parent));
+        let parent: Vec<_> = parent
+            .chain(state.teams.values().map(|team| above(&team.cohort)))
+            .collect();
+        let mut tree = Self {
+            cells: vec![
+                Cell {
+                    borrowing_limit: NO_LIMIT,
+                    ..Cell::default()
+                };
+                parent.len() * flavours.len()
+            ],
+            cohorts: cohorts.into_keys().collect(),
+            flavours,
+            teams,
+            parent,
+        };
+        tree.fill(state);
+        tree
+    }
+
+    fn fill(&mut self, state: &State) {
+        let quotas = state.cohorts.values().map(|cohort| &cohort.quotas);
+        let quotas: Vec<_> = quotas
+            .chain(state.teams.values().map(|team| &team.quotas))
+            .collect();
+        let order = self.leaves_first();
+        for &node in &order {
+            for flavour in 0..self.flavours.len() {
+                let at = self.at(node, flavour);
+                self.cells[at].lendable = NO_LIMIT;
+            }
+            for (id, quota) in quotas[node] {
+                if let Some(&flavour) = self.flavours.get(id) {
+                    self.set(node, flavour, quota);
+                }
+            }
+        }
+        // Children come before their parents, so a node's subtree is whole when it is its turn.
+        for &node in &order {
+            for flavour in 0..self.flavours.len() {
+                let at = self.at(node, flavour);
+                let cell = &mut self.cells[at];
+                cell.subtree += cell.nominal;
+                cell.lendable = cell.lendable.min(cell.subtree);
+                cell.guaranteed = cell.subtree - cell.lendable;
+                let lendable = cell.lendable;
+                if let Some(parent) = self.parent[node] {
+                    let above = self.at(parent, flavour);
+                    self.cells[above].subtree += lendable;
+                }
+            }
+        }
+        for (team, of_team) in &state.charged {
+            for (flavour, &charged) in of_team {
+                if let (Some(node), Some(flavour)) = (self.team(team), self.flavour(flavour)) {
+                    self.charge(node, flavour, charged);
+                }
+            }
+        }
+    }
+
+    /// Writes the limits; `lendable` holds the lending limit until the subtree is known.
+    fn set(&mut self, node: usize, flavour: usize, quota: &Quota) {
+        let at = self.at(node, flavour);
+        let cell = &mut self.cells[at];
+        cell.nominal = signed(quota.nominal);
+        cell.borrowing_limit = quota.borrowing_limit.map_or(NO_LIMIT, signed);
+        cell.lendable = quota.lending_limit.map_or(NO_LIMIT, signed);
+    }
+
+    /// All nodes, every child before its parent.
+    fn leaves_first(&self) -> Vec<usize> {
+        let depth = |mut node: usize| {
+            let mut depth = 0;
+            // No ring can come in by the door; the bound keeps a broken journal from hanging us.
+            while let (Some(parent), true) = (self.parent[node], depth <= self.parent.len()) {
+                (node, depth) = (parent, depth + 1);
+            }
+            depth
+        };
+        let mut order: Vec<usize> = (0..self.parent.len()).collect();
+        order.sort_by_cached_key(|&node| (std::cmp::Reverse(depth(node)), node));
+        order
+    }
+
+    fn at(&self, node: usize, flavour: usize) -> usize {
+        node * self.flavours.len() + flavour
+    }
+    fn cell(&self, node: usize, flavour: usize) -> &Cell {
+        &self.cells[self.at(node, flavour)]
+    }
+
+    /// A team's index.
+    pub(crate) fn team(&self, id: &TeamId) -> Option<usize> {
+        self.teams.get(id).copied()
+    }
+    /// A flavour's index.
+    pub(crate) fn flavour(&self, id: &FlavourId) -> Option<usize> {
+        self.flavours.get(id).copied()
+    }
+    /// A cohort's name.
+    pub(crate) fn cohort(&self, node: usize) -> Option<&CohortId> {
+        self.cohorts.get(node).copied()
+    }
+
+    /// Charges a team.
+    pub(crate) fn charge(&mut self, team: usize, flavour: usize, gpus: MilliGpu) {
+        let (mut node, mut more) = (team, signed(gpus));
+        loop {
+            let at = self.at(node, flavour);
+            let cell = &mut self.cells[at];
+            let before = cell.over();
+            cell.usage += more;
+            more = cell.over() - before;
+            match self.parent[node] {
+                Some(parent) if more > 0 => node = parent,
+                _ => return,
+            }
+        }
+    }
+
+    fn available_signed(&self, node: usize, flavour: usize) -> i64 {
+        let cell = self.cell(node, flavour);
+        match self.parent[node] {
+            None => cell.subtree - cell.usage,
+            Some(parent) => {
+                cell.local() + self.available_signed(parent, flavour).min(cell.ceiling())
+            }
+        }
+    }
+
+    /// What a team may still be charged.
+    pub(crate) fn available(&self, team: usize, flavour: usize) -> MilliGpu {
+        unsigned(self.available_signed(team, flavour))
+    }
+
+    /// True when the team's charge stays inside its nominal with `gpus` more.
+    pub(crate) fn inside_nominal(&self, team: usize, flavour: usize, gpus: MilliGpu) -> bool {
+        let cell = self.cell(team, flavour);
+        cell.usage + signed(gpus) <= cell.nominal
+    }
+
+    /// The most that a team could ever be charged: what is available when nobody is charged anything.
+    pub(crate) fn maximum(&self, team: usize, flavour: usize) -> MilliGpu {
+        fn of(tree: &QuotaTree, node: usize, flavour: usize) -> i64 {
+            let cell = Cell {
+                usage: 0,
+                ..*tree.cell(node, flavour)
+            };
+            match tree.parent[node] {
+                None => cell.subtree,
+                Some(parent) => cell.local() + of(tree, parent, flavour).min(cell.ceiling()),
+            }
+        }
+        unsigned(of(self, team, flavour))
+    }
+
+    /// Where `gpus` more are too many; meaningful only when they are.
+    pub(crate) fn short_at(&self, team: usize, flavour: usize, gpus: MilliGpu) -> ShortAt {
+        let (mut node, mut need) = (team, signed(gpus));
+        while let Some(parent) = self.parent[node] {
+            let cell = self.cell(node, flavour);
+            need -= cell.local();
+            if need > cell.ceiling() {
+                break;
+            }
+            node = parent;
+        }
+        if node < self.cohorts.len() {
+            ShortAt::Cohort(node)
+        } else {
+            ShortAt::Team
+        }
+    }
+
+    /// Teams below a cohort that are charged beyond their nominal, most first.
+    pub(crate) fn borrowers(&self, cohort: usize, flavour: usize) -> Vec<(TeamId, MilliGpu)> {
+        let below = self
+            .teams
+            .iter()
+            .filter(|&(_, &team)| self.is_below(team, cohort));
+        let borrowed = below.map(|(id, &team)| (*id, unsigned(self.borrowed(team, flavour))));
+        let mut all: Vec<_> = borrowed
+            .filter(|&(_, amount)| amount > MilliGpu::ZERO)
+            .collect();
+        all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        all.into_iter()
+            .map(|(id, amount)| (id.clone(), amount))
+            .collect()
+    }
+
+    fn borrowed(&self, team: usize, flavour: usize) -> i64 {
+        let cell = self.cell(team, flavour);
+        (cell.usage - cell.nominal).max(0)
+    }
+
+    fn is_below(&self, mut node: usize, cohort: usize) -> bool {
+        while let Some(parent) = self.parent[node] {
+            if parent == cohort {
+                return true;
+            }
+            node = parent;
+        }
+        false
+    }
+
+    fn root(&self, mut node: usize) -> usize {
+        while let Some(parent) = self.parent[node] {
+            node = parent;
+        }
+        node
+    }
+
+    /// Of a team's nominal, what others of its tree use now.
+    fn lent(&self, team: usize, flavour: usize) -> MilliGpu {
+        let root = self.root(team);
+        if root == team {
+            return MilliGpu::ZERO;
+        }
+        let mut lenders = Vec::new();
+        let mut borrowed = 0;
+        for node in (0..self.parent.len()).filter(|&node| self.root(node) == root) {
+            let cell = self.cell(node, flavour);
+            let is_team = node >= self.cohorts.len();
+            let unused = cell.nominal
+                - if is_team {
+                    cell.usage.min(cell.nominal)
+                } else {
+                    0
+                };
+            lenders.push((
+                node,
+                if is_team {
+                    unused.min(cell.lendable)
+                } else {
+                    unused
+                },
+            ));
+            borrowed += if is_team {
+                self.borrowed(node, flavour)
+            } else {
+                0
+            };
+        }
+        let unused: i64 = lenders.iter().map(|&(_, unused)| unused).sum();
+        unsigned(largest_remainder(borrowed.min(unused), &lenders, team))
+    }
+}
+
+/// `part`'s share of `amount`, spread over all in proportion to their weights, remainders to the largest first.
+fn largest_remainder(amount: i64, weights: &[(usize, i64)], part: usize) -> i64 {
+    let sum: i128 = weights.iter().map(|&(_, weight)| i128::from(weight)).sum();
+    if sum == 0 {
+        return 0;
+    }
+    let exact = |weight: i64| i128::from(amount) * i128::from(weight);
+    let floors: i128 = weights.iter().map(|&(_, weight)| exact(weight) / sum).sum();
+    let mut order: Vec<_> = weights
+        .iter()
+        .map(|&(id, weight)| (std::cmp::Reverse(exact(weight) % sum), id))
+        .collect();
+    order.sort_unstable();
+    let extra = order
+        .iter()
+        .take((i128::from(amount) - floors) as usize)
+        .any(|&(_, id)| id == part);
+    let weight = weights
+        .iter()
+        .find(|&&(id, _)| id == part)
+        .map_or(0, |&(_, weight)| weight);
+    (exact(weight) / sum) as i64 + i64::from(extra)
 }

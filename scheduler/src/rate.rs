@@ -37,7 +37,10 @@ const COST_PER_CENT: i128 = 10_000 * 3_600_000_000;
 impl Cost {
     /// What a line costs under the card in force at its start; `None` without a card or without a price for its flavour.
     pub fn of(line: &UsageLine, cards: &[RateCard]) -> Option<Self> {
-        let card = cards.iter().filter(|card| card.from <= line.from).max_by_key(|card| card.from)?;
+        let card = cards
+            .iter()
+            .filter(|card| card.from <= line.from)
+            .max_by_key(|card| card.from)?;
         let prices = match line.entitlement {
             crate::Entitlement::Own => &card.own_micros,
             crate::Entitlement::Borrowed => &card.borrowed_micros,
@@ -76,10 +79,18 @@ impl Sum for Cost {
 /// the largest remainder (the earlier line first among equals) until the sum is the total's.
 pub fn spread_to_cents(costs: &[Cost]) -> (Vec<Cents>, Cents) {
     let total = costs.iter().copied().sum::<Cost>().to_cents();
-    let mut cents: Vec<i64> = costs.iter().map(|cost| cost.0.div_euclid(COST_PER_CENT) as i64).collect();
+    let mut cents: Vec<i64> = costs
+        .iter()
+        .map(|cost| cost.0.div_euclid(COST_PER_CENT) as i64)
+        .collect();
     let missing = total.0 - cents.iter().sum::<i64>();
     let mut order: Vec<usize> = (0..costs.len()).collect();
-    order.sort_by_key(|&line| (std::cmp::Reverse(costs[line].0.rem_euclid(COST_PER_CENT)), line));
+    order.sort_by_key(|&line| {
+        (
+            std::cmp::Reverse(costs[line].0.rem_euclid(COST_PER_CENT)),
+            line,
+        )
+    });
     // The remainders add up to `missing` whole hundredths give or take the total's own rounding, so it is in 0..=lines.
     for &line in order.iter().take(missing.max(0) as usize) {
         cents[line] += 1;

@@ -107,7 +107,9 @@ impl Reason {
     pub fn never(&self) -> bool {
         matches!(
             self.dominant,
-            Blocker::Misconfigured { .. } | Blocker::NoMatchingFlavour { .. } | Blocker::ExceedsMaximum { .. }
+            Blocker::Misconfigured { .. }
+                | Blocker::NoMatchingFlavour { .. }
+                | Blocker::ExceedsMaximum { .. }
         )
     }
 }

@@ -1,11 +1,12 @@
 //! The state: what the fold of all events knows. Ended jobs leave it; the store keeps them.
 
 use crate::{
-    Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, MilliGpu, Millis, Node, NodeId, Policy, RateCard, Team,
-    TeamId, Topology,
+    Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, MilliGpu, Millis, Node, NodeId, Policy,
+    Priority, RateCard, Team, TeamId, Topology,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many jobs there were, by end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,4 +80,15 @@ pub struct State {
     pub counts: Counts,
     /// Admissions so far.
     pub admissions: u64,
+    /// Events folded so far.
+    pub events: u64,
+    /// Waiting jobs in the order of the cycle: priority, first submit time, id.
+    pub queue: BTreeSet<Turn>,
+    /// Jobs of each team and flavour that are charged, oldest admission first. No empty lists.
+    pub laid: BTreeMap<TeamId, BTreeMap<FlavourId, Vec<JobId>>>,
+    /// When the clock next concerns a job: the end of its back-off, of its launch or of its time.
+    pub due: BTreeSet<(Millis, JobId)>,
 }
+
+/// A waiting job's place in the order of the cycle.
+pub type Turn = (Reverse<Priority>, Millis, JobId);

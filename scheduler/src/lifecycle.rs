@@ -1,0 +1,130 @@
+//! The life of a job as a table: phase x step, without a default.
+
+use crate::Phase;
+
+/// What can happen to a job, as far as its phase is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The decision that it may start.
+    Admit,
+    /// All pods bound.
+    Bind,
+    /// All pods up.
+    Start,
+    /// A save began.
+    Save,
+    /// A save is durable.
+    Saved,
+    /// A stop was asked for.
+    Stop,
+    /// A pod was lost: what is left of the gang is being stopped.
+    Lose,
+    /// Confirmed gone; it waits again, or its back-off is over.
+    Requeue,
+    /// Over.
+    End,
+}
+
+/// Where a step leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Into that phase (often the same).
+    To(Phase),
+    /// Out of the state.
+    Gone,
+    /// The step does not fit the phase.
+    Never,
+}
+
+/// The table.
+pub(crate) fn next(phase: Phase, step: Step) -> Next {
+    use Next::{Gone, Never, To};
+    use Phase::{Admitted, Queued, Reclaiming, Recovering, Running, Starting};
+    use Step::{Admit, Bind, End, Lose, Requeue, Save, Saved, Start, Stop};
+    match (phase, step) {
+        (Queued, Admit) => To(Admitted),
+        (Queued, Requeue) => To(Queued),
+        (Queued, End) => Gone,
+        (Queued, Bind | Start | Save | Saved | Stop | Lose) => Never,
+
+        (Admitted, Bind) => To(Starting),
+        (Admitted, Stop) => To(Admitted),
+        (Admitted, Lose) => To(Recovering),
+        (Admitted, Requeue) => To(Queued),
+        (Admitted, End) => Gone,
+        (Admitted, Admit | Start | Save | Saved) => Never,
+
+        (Starting, Start) => To(Running),
+        (Starting, Stop) => To(Starting),
+        (Starting, Lose) => To(Recovering),
+        (Starting, Requeue) => To(Queued),
+        (Starting, End) => Gone,
+        (Starting, Admit | Bind | Save | Saved) => Never,
+
+        (Running, Save | Saved | Stop) => To(Running),
+        (Running, Lose) => To(Recovering),
+        (Running, Requeue) => To(Queued),
+        (Running, End) => Gone,
+        (Running, Admit | Bind | Start) => Never,
+
+        (Reclaiming, Save | Saved | Stop) => To(Reclaiming),
+        (Reclaiming, Lose) => To(Recovering),
+        (Reclaiming, Requeue) => To(Queued),
+        (Reclaiming, End) => Gone,
+        (Reclaiming, Admit | Bind | Start) => Never,
+
+        // A save that was durable just before the loss may be told just after it.
+        (Recovering, Saved | Stop | Lose) => To(Recovering),
+        (Recovering, Requeue) => To(Queued),
+        (Recovering, End) => Gone,
+        (Recovering, Admit | Bind | Start | Save) => Never,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PHASES: [Phase; 6] = [
+        Phase::Queued,
+        Phase::Admitted,
+        Phase::Starting,
+        Phase::Running,
+        Phase::Reclaiming,
+        Phase::Recovering,
+    ];
+
+    #[test]
+    fn every_job_can_end_and_every_gang_can_be_stopped() {
+        for phase in PHASES {
+            assert_eq!(next(phase, Step::End), Next::Gone, "{phase:?}");
+            assert_eq!(
+                next(phase, Step::Stop) == Next::Never,
+                phase == Phase::Queued,
+                "{phase:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_waiting_job_is_admitted() {
+        for phase in PHASES {
+            assert_eq!(
+                next(phase, Step::Admit) != Next::Never,
+                phase == Phase::Queued,
+                "{phase:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_lost_pod_makes_every_gang_recover() {
+        for phase in PHASES.into_iter().filter(|&phase| phase != Phase::Queued) {
+            assert_eq!(
+                next(phase, Step::Lose),
+                Next::To(Phase::Recovering),
+                "{phase:?}"
+            );
+        }
+    }
+}

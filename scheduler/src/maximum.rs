@@ -1,0 +1,208 @@
+//! Requests that can never be met, whatever ends or is given back: told as such, not as waiting.
+
+use crate::place::{Shortage, seek, shortage};
+use crate::plan::{Cycle, Offer};
+use crate::room::{Room, View, total};
+use crate::{Blocker, FlavourId, JobSpec, MilliGpu, Name, Scope, State};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The hardware as it is bought: it does not change within a cycle, nor with the load.
+pub(crate) struct Hardware<'a> {
+    /// GPUs of each flavour: all pools, all health states.
+    gpus: BTreeMap<&'a FlavourId, MilliGpu>,
+    /// The most that one node has: GPUs of each flavour, CPU, memory.
+    widest: BTreeMap<&'a FlavourId, MilliGpu>,
+    cpu_milli: u64,
+    memory_mib: u64,
+    /// All nodes but spares, when nothing runs.
+    empty: Room,
+}
+
+impl<'a> Hardware<'a> {
+    /// All of it.
+    pub(crate) fn of(state: &'a State) -> Self {
+        let (mut gpus, mut widest) = (BTreeMap::new(), BTreeMap::new());
+        let (mut cpu_milli, mut memory_mib) = (0, 0);
+        for free in state.nodes.values() {
+            let node = &free.node;
+            cpu_milli = cpu_milli.max(node.cpu_milli);
+            memory_mib = memory_mib.max(node.memory_mib);
+            if let Some(flavour) = &node.flavour {
+                let cards = MilliGpu::gpus(node.cards.into());
+                *gpus.entry(flavour).or_default() += cards;
+                let widest: &mut MilliGpu = widest.entry(flavour).or_default();
+                *widest = cards.max(*widest);
+            }
+        }
+        Self {
+            gpus,
+            widest,
+            cpu_milli,
+            memory_mib,
+            empty: Room::of(state, View::WholeEmpty),
+        }
+    }
+}
+
+/// Why jobs of this spec can never run; nothing if one of the offers may do some day. Offers that cannot are dropped.
+///
+/// A gang lies in one flavour, so each flavour is judged by itself; told is the one that comes closest.
+pub(crate) fn never<'a>(
+    cycle: &Cycle<'a>,
+    spec: &JobSpec,
+    offers: &mut Vec<Offer<'a>>,
+) -> Vec<Blocker> {
+    let mut all: Vec<_> = offers
+        .iter()
+        .map(|offer| exceeded(cycle, spec, offer))
+        .collect();
+    if all.iter().all(|blockers| !blockers.is_empty()) {
+        let limit = |blockers: &[Blocker]| match blockers.first() {
+            Some(Blocker::ExceedsMaximum { limit, .. }) => *limit,
+            Some(_) | None => MilliGpu::ZERO,
+        };
+        all.sort_by_key(|blockers| (blockers.len(), Reverse(limit(blockers))));
+        return all.into_iter().next().unwrap_or_default();
+    }
+    let mut possible = all.iter().map(Vec::is_empty);
+    offers.retain(|_| possible.next().unwrap_or(true));
+    Vec::new()
+}
+
+fn exceeded(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Vec<Blocker> {
+    let mut all = Vec::new();
+    let hardware = &cycle.hardware;
+    let mut exceeds = |asks: MilliGpu, limit: MilliGpu, of: Scope| {
+        if asks > limit {
+            all.push(Blocker::ExceedsMaximum { asks, limit, of });
+        }
+    };
+    let mut pod_fits = true;
+    if let Some((flavour, index)) = offer.flavour {
+        let of_fleet = hardware.gpus.get(flavour).copied().unwrap_or_default();
+        exceeds(spec.gpus(), of_fleet, Scope::Fleet);
+        if let Some(team) = cycle.tree.team(&spec.team) {
+            let maximum = cycle.tree.maximum(team, index);
+            exceeds(
+                spec.gpus(),
+                maximum,
+                Scope::Team {
+                    team: spec.team.clone(),
+                },
+            );
+        }
+        let widest = hardware.widest.get(flavour).copied().unwrap_or_default();
+        let asks_whole = MilliGpu(spec.gpus_per_pod.0);
+        pod_fits = asks_whole <= widest;
+        exceeds(asks_whole, widest, Scope::Node);
+    }
+    if let (true, Some(blocker)) = (pod_fits, of_shape(cycle, spec, offer)) {
+        all.push(blocker);
+    }
+    all.sort_by_key(precedence);
+    // A fleet that is too small says it all for a shape that is too big for it.
+    all.dedup_by_key(|blocker| precedence(blocker));
+    all
+}
+
+fn precedence(blocker: &Blocker) -> u8 {
+    match blocker {
+        Blocker::Misconfigured { .. } => 0,
+        Blocker::ExceedsMaximum {
+            of: Scope::Fleet, ..
+        } => 1,
+        Blocker::ExceedsMaximum {
+            of: Scope::Team { .. },
+            ..
+        } => 2,
+        Blocker::ExceedsMaximum {
+            of: Scope::Domain { .. },
+            ..
+        } => 3,
+        Blocker::ExceedsMaximum {
+            of: Scope::Node, ..
+        } => 4,
+        Blocker::NoMatchingFlavour { .. }
+        | Blocker::BackOff { .. }
+        | Blocker::Quota { .. }
+        | Blocker::BehindReservation { .. }
+        | Blocker::Room { .. } => 5,
+    }
+}
+
+/// Why the empty hardware cannot hold the shape.
+fn of_shape(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Option<Blocker> {
+    let spot = &cycle.spots[offer.spot];
+    let (yard, empty) = (&cycle.yards[spot.yard], &cycle.hardware.empty);
+    if seek(yard, empty, &spot.shape).is_ok() {
+        return None;
+    }
+    let counted = empty.count(yard, &spot.shape.ask);
+    if total(&counted.pods[0]) == 0
+        && let Some(blocker) = too_wide(&cycle.hardware, spec)
+    {
+        return Some(blocker);
+    }
+    let of_pods = |pods: u32| spec.gpus_per_pod * u64::from(pods);
+    let Shortage {
+        level,
+        asks_pods,
+        best_pods,
+        segments,
+        ..
+    } = shortage(yard, &counted, &spot.shape);
+    let in_one = level
+        .and_then(|level| cycle.state.topology.levels.get(level))
+        .filter(|_| best_pods < asks_pods);
+    Some(match (in_one, segments) {
+        (Some(level), _) => exceeds_domain(of_pods(asks_pods), of_pods(best_pods), level),
+        (None, Some((_, fit))) => {
+            let (asks, limit) = (spec.gpus(), of_pods(asks_pods * fit));
+            Blocker::ExceedsMaximum {
+                asks,
+                limit,
+                of: Scope::Fleet,
+            }
+        }
+        (None, None) => {
+            let (asks, limit) = (spec.gpus(), of_pods(best_pods));
+            Blocker::ExceedsMaximum {
+                asks,
+                limit,
+                of: Scope::Fleet,
+            }
+        }
+    })
+}
+
+fn exceeds_domain(asks: MilliGpu, limit: MilliGpu, level: &Name) -> Blocker {
+    Blocker::ExceedsMaximum {
+        asks,
+        limit,
+        of: Scope::Domain {
+            level: level.clone(),
+        },
+    }
+}
+
+/// A pod that asks more CPU or memory than any node has.
+fn too_wide(hardware: &Hardware, spec: &JobSpec) -> Option<Blocker> {
+    let asks = [
+        (
+            "cpu_milli_per_pod",
+            spec.cpu_milli_per_pod,
+            hardware.cpu_milli,
+        ),
+        (
+            "memory_mib_per_pod",
+            spec.memory_mib_per_pod,
+            hardware.memory_mib,
+        ),
+    ];
+    let (field, asked, most) = asks.into_iter().find(|&(_, asked, most)| asked > most)?;
+    Some(Blocker::Misconfigured {
+        field: field.into(),
+        names: format!("{asked}, more than the {most} of the largest node"),
+    })
+}

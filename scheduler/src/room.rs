@@ -1,0 +1,374 @@
+//! Free room as integers: the nodes of one cycle in the order of their domains, and what of them is free.
+
+use crate::{
+    FlavourId, FreeNode, Health, JobKind, JobSpec, MilliGpu, Name, Node, NodeId, PodPlace, Pool,
+    State,
+};
+
+/// The most pods that a gang may have; also the most that one node is ever counted for.
+pub(crate) const MAX_PODS: u32 = 100_000;
+
+/// The most cards that a node may have: one bit each in a placement.
+pub(crate) const MAX_CARDS: u16 = 32;
+
+/// Which nodes a yard has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct YardKey<'a> {
+    /// What the nodes are for.
+    pub pool: Pool,
+    /// Their flavour; `None` = any, for work without GPUs.
+    pub flavour: Option<&'a FlavourId>,
+}
+
+/// The pool that takes a kind of work.
+pub(crate) fn pool_of(kind: JobKind) -> Pool {
+    match kind {
+        JobKind::Train | JobKind::Batch => Pool::Batch,
+        JobKind::Notebook => Pool::Notebook,
+    }
+}
+
+/// What one pod asks of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PodAsk {
+    gpus: MilliGpu,
+    cpu_milli: u64,
+    memory_mib: u64,
+}
+
+impl PodAsk {
+    /// Of a job's pods.
+    pub(crate) fn of(spec: &JobSpec) -> Self {
+        Self {
+            gpus: spec.gpus_per_pod,
+            cpu_milli: spec.cpu_milli_per_pod,
+            memory_mib: spec.memory_mib_per_pod,
+        }
+    }
+    /// The share of a card that it asks; `None` = whole cards or none.
+    pub(crate) fn share(&self) -> Option<u16> {
+        (self.gpus.0 > 0 && self.gpus.0 < 1_000).then_some(self.gpus.0 as u16)
+    }
+}
+
+/// What is free on one node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Free {
+    cards: [u16; MAX_CARDS as usize],
+    /// Cards that are wholly free, one bit each.
+    whole: u32,
+    count: u8,
+    /// Takes new work.
+    open: bool,
+    /// All of its free thousandths.
+    milli: u32,
+    cpu_milli: u64,
+    memory_mib: u64,
+}
+
+impl Free {
+    /// Nothing: a node that takes no new work.
+    const NONE: Self = Self {
+        cards: [0; MAX_CARDS as usize],
+        whole: 0,
+        count: 0,
+        open: false,
+        milli: 0,
+        cpu_milli: 0,
+        memory_mib: 0,
+    };
+
+    /// What is free on a node now.
+    fn now(free: &FreeNode) -> Self {
+        let mut room = Self {
+            cpu_milli: free.free_cpu_milli,
+            memory_mib: free.free_memory_mib,
+            open: true,
+            ..Self::NONE
+        };
+        for (card, &milli) in free
+            .free_milli
+            .iter()
+            .take(usize::from(MAX_CARDS))
+            .enumerate()
+        {
+            room.set(card, milli);
+        }
+        room
+    }
+
+    /// What is free on it when nothing runs.
+    fn empty(node: &Node) -> Self {
+        let mut room = Self {
+            cpu_milli: node.cpu_milli,
+            memory_mib: node.memory_mib,
+            open: true,
+            ..Self::NONE
+        };
+        for card in 0..usize::from(node.cards.min(MAX_CARDS)) {
+            room.set(card, 1_000);
+        }
+        room
+    }
+
+    fn set(&mut self, card: usize, milli: u16) {
+        self.milli = self.milli - u32::from(self.cards[card]) + u32::from(milli);
+        self.cards[card] = milli;
+        self.count = self.count.max(card as u8 + 1);
+        if milli == 1_000 {
+            self.whole |= 1 << card;
+        } else {
+            self.whole &= !(1 << card);
+        }
+    }
+
+    /// How many such pods fit here.
+    fn pods(&self, ask: &PodAsk) -> u32 {
+        if !self.open {
+            return 0;
+        }
+        let by_gpu = match (ask.share(), ask.gpus.whole()) {
+            (Some(share), _) => self.cards[..usize::from(self.count)]
+                .iter()
+                .map(|free| u32::from(free / share))
+                .sum(),
+            (None, 0) => MAX_PODS,
+            (None, cards) => (u64::from(self.whole.count_ones()) / cards) as u32,
+        };
+        let by = |asked: u64, free: u64| {
+            free.checked_div(asked)
+                .map_or(MAX_PODS, |pods| pods.min(MAX_PODS.into()) as u32)
+        };
+        by_gpu
+            .min(by(ask.cpu_milli, self.cpu_milli))
+            .min(by(ask.memory_mib, self.memory_mib))
+    }
+
+    /// The card that a share fits best, by what would be left on it: `(left, card)`.
+    fn best_card(&self, share: u16) -> Option<(u16, usize)> {
+        let cards = self.cards[..usize::from(self.count)].iter().enumerate();
+        cards
+            .filter_map(|(card, free)| Some((free.checked_sub(share)?, card)))
+            .min()
+    }
+
+    /// Takes one pod; the caller knows that it fits.
+    fn take(&mut self, node: NodeId, ask: &PodAsk) -> PodPlace {
+        self.cpu_milli = self.cpu_milli.saturating_sub(ask.cpu_milli);
+        self.memory_mib = self.memory_mib.saturating_sub(ask.memory_mib);
+        if let Some(share) = ask.share() {
+            let (left, card) = self.best_card(share).unwrap_or_default();
+            self.set(card, left);
+            return PodPlace {
+                node,
+                cards: 1 << card,
+                milli: share,
+            };
+        }
+        let mut cards = 0;
+        for _ in 0..ask.gpus.whole() {
+            let card = self.whole.trailing_zeros() as usize;
+            cards |= 1 << card;
+            self.set(card, 0);
+        }
+        PodPlace {
+            node,
+            cards,
+            milli: if cards == 0 { 0 } else { 1_000 },
+        }
+    }
+}
+
+/// Which hardware counts, and how full it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Healthy nodes as they are.
+    Now,
+    /// Healthy nodes, when nothing runs: what waiting can bring.
+    HealthyEmpty,
+    /// All nodes but spares, when nothing runs: what repair can bring, too.
+    WholeEmpty,
+}
+
+/// What is free on every node, in order of id: the scratch of one cycle.
+pub(crate) struct Room {
+    free: Vec<Free>,
+}
+
+impl Room {
+    /// As the view says.
+    pub(crate) fn of(state: &State, view: View) -> Self {
+        Self {
+            free: state.nodes.values().map(|free| seen(free, view)).collect(),
+        }
+    }
+
+    /// Takes a pod on a node of the yard, by its index there.
+    pub(crate) fn take(&mut self, yard: &Yard, node: usize, ask: &PodAsk) -> PodPlace {
+        let (index, id) = yard.nodes[node];
+        self.free[index as usize].take(id, ask)
+    }
+
+    /// How many such pods fit into each domain, level by level, the node last.
+    pub(crate) fn count(&self, yard: &Yard, ask: &PodAsk) -> Counted {
+        let levels = yard.levels();
+        let (mut pods, mut milli) = (vec![Vec::new(); levels + 1], vec![Vec::new(); levels + 1]);
+        let nodes = || {
+            yard.nodes
+                .iter()
+                .map(|&(index, _)| &self.free[index as usize])
+        };
+        pods[levels] = nodes().map(|free| free.pods(ask)).collect();
+        milli[levels] = nodes().map(|free| u64::from(free.milli)).collect();
+        for level in (0..levels).rev() {
+            let domains = || (0..yard.domains(level)).map(|domain| yard.children(level, domain));
+            pods[level] = domains()
+                .map(|children| total(&pods[level + 1][children]))
+                .collect();
+            milli[level] = domains()
+                .map(|children| milli[level + 1][children].iter().sum())
+                .collect();
+        }
+        // What would be left of the best card orders the nodes for a share, so that broken cards fill up first.
+        let left = |free: &Free| {
+            ask.share()
+                .and_then(|share| free.best_card(share))
+                .map_or(0, |(left, _)| left)
+        };
+        let card_left = if ask.share().is_some() {
+            nodes().map(left).collect()
+        } else {
+            Vec::new()
+        };
+        Counted {
+            pods,
+            milli,
+            card_left,
+        }
+    }
+}
+
+/// The sum, without overflow.
+pub(crate) fn total(pods: &[u32]) -> u32 {
+    pods.iter().fold(0, |sum, &pods| sum.saturating_add(pods))
+}
+
+fn seen(free: &FreeNode, view: View) -> Free {
+    match view {
+        View::Now if takes_work(free.node.health) => Free::now(free),
+        View::HealthyEmpty if takes_work(free.node.health) => Free::empty(&free.node),
+        View::WholeEmpty if free.node.health != Health::Spare => Free::empty(&free.node),
+        View::Now | View::HealthyEmpty | View::WholeEmpty => Free::NONE,
+    }
+}
+
+/// True when new work is placed on nodes of this health.
+pub(crate) fn takes_work(health: Health) -> bool {
+    match health {
+        Health::Ready => true,
+        Health::Degraded | Health::Cordoned | Health::Draining => false,
+        Health::Down | Health::Quarantined | Health::Spare => false,
+    }
+}
+
+/// Nodes of one pool and flavour, each domain's nodes side by side. The level after the last one is the node.
+pub(crate) struct Yard<'a> {
+    /// Index in a [`Room`] and id, in order of the domains' names, then id.
+    nodes: Vec<(u32, NodeId)>,
+    /// Names of the nodes.
+    node_names: Vec<&'a Name>,
+    /// Per level: where the children of each domain begin in the level below; one more at the end.
+    starts: Vec<Vec<u32>>,
+    /// Per level: the domain's name.
+    names: Vec<Vec<&'a Name>>,
+}
+
+impl<'a> Yard<'a> {
+    /// The nodes of a pool and flavour.
+    pub(crate) fn of(state: &'a State, key: YardKey) -> Self {
+        let levels = state.topology.levels.len().saturating_sub(1);
+        let fits = |node: &Node| {
+            node.pool == key.pool
+                && (key.flavour.is_none() || node.flavour.as_ref() == key.flavour)
+                && node.domains.len() == levels
+        };
+        let all = state.nodes.values().map(|free| &free.node).enumerate();
+        let mut all: Vec<(usize, &Node)> = all.filter(|(_, node)| fits(node)).collect();
+        // Stable, and nearly free on an inventory that is in this order already.
+        all.sort_by(|(_, a), (_, b)| a.domains.cmp(&b.domains));
+        let mut yard = Self {
+            nodes: all
+                .iter()
+                .map(|&(index, node)| (index as u32, node.id))
+                .collect(),
+            node_names: all.iter().map(|&(_, node)| &node.name).collect(),
+            starts: vec![Vec::new(); levels],
+            names: vec![Vec::new(); levels],
+        };
+        yard.group(&all, levels);
+        yard
+    }
+
+    fn group(&mut self, all: &[(usize, &'a Node)], levels: usize) {
+        for (index, (_, node)) in all.iter().enumerate() {
+            let before = index.checked_sub(1).map(|before| &all[before].1.domains);
+            let same = before.map_or(0, |before| {
+                let pairs = before.iter().zip(&node.domains);
+                pairs.take_while(|(a, b)| a == b).count()
+            });
+            for level in same..levels {
+                let below = if level + 1 < levels {
+                    self.names[level + 1].len()
+                } else {
+                    index
+                };
+                self.starts[level].push(below as u32);
+                self.names[level].push(&node.domains[level]);
+            }
+        }
+        for level in 0..levels {
+            let below = if level + 1 < levels {
+                self.names[level + 1].len()
+            } else {
+                all.len()
+            };
+            self.starts[level].push(below as u32);
+        }
+    }
+
+    /// Levels above the node; also the number of the node's level.
+    pub(crate) fn levels(&self) -> usize {
+        self.starts.len()
+    }
+    /// Domains of a level.
+    pub(crate) fn domains(&self, level: usize) -> usize {
+        self.names.get(level).map_or(self.nodes.len(), Vec::len)
+    }
+    /// Children of a domain, in the level below.
+    pub(crate) fn children(&self, level: usize, domain: usize) -> std::ops::Range<usize> {
+        self.starts[level][domain] as usize..self.starts[level][domain + 1] as usize
+    }
+    /// The domain of the level above that a domain lies in.
+    pub(crate) fn parent(&self, level: usize, domain: usize) -> Option<usize> {
+        let starts = self.starts.get(level.checked_sub(1)?)?;
+        Some(starts.partition_point(|&start| start as usize <= domain) - 1)
+    }
+    /// A domain's name.
+    pub(crate) fn name(&self, level: usize, domain: usize) -> Option<&'a Name> {
+        self.names
+            .get(level)
+            .unwrap_or(&self.node_names)
+            .get(domain)
+            .copied()
+    }
+}
+
+/// How many pods of one shape fit where, and how much is free there at all.
+pub(crate) struct Counted {
+    /// Level x domain: pods.
+    pub pods: Vec<Vec<u32>>,
+    /// Level x domain: free thousandths of GPUs.
+    pub milli: Vec<Vec<u64>>,
+    /// Node: thousandths left on the card that a share fits best; empty for whole cards.
+    pub card_left: Vec<u16>,
+}
