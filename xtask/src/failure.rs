@@ -68,6 +68,28 @@ pub enum Failure {
         /// The system's reason.
         source: io::Error,
     },
+    /// A part of the Rust toolchain is absent and rustup did not bring it.
+    #[error("`cargo {command}` is not installed; way out: `rustup component add {component}`")]
+    Component {
+        /// rustup's name of it.
+        component: &'static str,
+        /// What was to be run.
+        command: &'static str,
+    },
+    /// No browser for the browser tests.
+    #[error("there is no Chromium; way out: run `{apt}` as root, or set CHROMIUM_PATH to one")]
+    Chromium {
+        /// The command that installs it on Debian.
+        apt: &'static str,
+    },
+    /// The browser tests have no server to talk to.
+    #[error(
+        "{path} is not there; way out: `cargo build --release --package server` must succeed first"
+    )]
+    NoServer {
+        /// Where the server was looked for.
+        path: PathBuf,
+    },
     /// The command line is not understood.
     #[error("unknown command `{0}`; there are: cargo demo, cargo verify, cargo bundle")]
     Usage(String),

@@ -21,11 +21,15 @@ mod place;
 mod run;
 mod site;
 mod toolchain;
+mod verify;
+
+#[cfg(test)]
+mod tidy;
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).collect();
     match dispatch(&args) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             eprintln!("error: {failure}");
             ExitCode::FAILURE
@@ -33,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(args: &[String]) -> Result<(), Failure> {
+fn dispatch(args: &[String]) -> Result<ExitCode, Failure> {
     let (command, flags) = match args.split_first() {
         Some((command, [dashes, flags @ ..])) if dashes == "--" => (command.as_str(), flags),
         Some((command, flags)) => (command.as_str(), flags),
@@ -41,8 +45,9 @@ fn dispatch(args: &[String]) -> Result<(), Failure> {
     };
     let place = Place::find()?;
     match command {
-        "demo" => demo::demo(&place, flags),
-        "bundle" => bundle::bundle(&place).map(|_| ()),
+        "demo" => demo::demo(&place, flags).map(|()| ExitCode::SUCCESS),
+        "bundle" => bundle::bundle(&place).map(|_| ExitCode::SUCCESS),
+        "verify" => Ok(verify::verify(&place)),
         other => Err(Failure::Usage(other.to_owned())),
     }
 }

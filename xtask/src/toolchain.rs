@@ -52,6 +52,28 @@ fn last_line(bytes: &[u8]) -> Option<String> {
         .map(str::to_owned)
 }
 
+/// A part of the toolchain that a minimal rustup leaves out is there afterwards.
+pub fn need_component(component: &'static str, command: &'static str) -> Result<(), Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let is_there = || {
+        Command::new(&cargo)
+            .args([command, "--version"])
+            .output()
+            .is_ok_and(|o| o.status.success())
+    };
+    if is_there() {
+        return Ok(());
+    }
+    let _ = Command::new("rustup")
+        .args(["component", "add", component])
+        .status();
+    if is_there() {
+        Ok(())
+    } else {
+        Err(Failure::Component { component, command })
+    }
+}
+
 /// The packages of package-lock.json are in node_modules afterwards.
 pub fn need_npm_packages(place: &Place) -> Result<(), Failure> {
     need_node()?;
