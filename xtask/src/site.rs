@@ -1,7 +1,7 @@
 //! The finished site: one folder named by its contents, each file also compressed, and a manifest that the server reads.
 //!
 //! `target/site/manifest.json` is the whole agreement with the server: `hash`, `pkg` (the folder's path in a URL, without a leading
-//! slash), `output_name`, the URLs `style` and `font`, and the sizes of what has a budget.
+//! slash), `output_name`, the URLs `style`, `font` and `chart`, and the sizes of what has a budget.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -61,6 +61,7 @@ impl Manifest {
             "hash": self.hash,
             "pkg": pkg,
             "output_name": OUTPUT_NAME,
+            "chart": format!("/{pkg}/chart.js"),
             "style": format!("/{pkg}/{OUTPUT_NAME}.css"),
             "font": format!("/{pkg}/{FONT}"),
             "wasm_br_bytes": self.wasm_br_bytes,
