@@ -1,0 +1,76 @@
+use super::*;
+
+fn catalog() -> Catalog {
+    Catalog {
+        teams: vec!["fraud-ml".into()],
+        flavours: vec!["h100-80g".into(), "a100-80g".into()],
+        levels: vec!["block".into(), "rack".into(), "node".into()],
+        restart_budget: 5,
+    }
+}
+
+fn check(text: &str, wrong: &[&str]) {
+    let job: SubmitJob = serde_json::from_str(text).expect(text);
+    let fields: Vec<String> = match job.check(&catalog()) {
+        Ok(spec) => {
+            let again = SubmitJob::from_spec(&spec);
+            assert_eq!(
+                again.check(&catalog()).as_ref(),
+                Ok(&spec),
+                "a spec read back is the same spec"
+            );
+            Vec::new()
+        }
+        Err(errors) => errors.into_iter().map(|error| error.field).collect(),
+    };
+    assert_eq!(fields, wrong, "{text}");
+}
+
+#[test]
+fn every_wrong_field_is_named_at_once() {
+    let good = r#"{"team":"fraud-ml","name":"a","image":"i","flavours":["h100-80g"],"pods":4,"gpus_per_pod":8,"topology":"block"}"#;
+    check(good, &[]);
+    check(
+        &good.replace("\"a\"", "\"A b\"").replace("fraud-ml", "x"),
+        &["team", "name"],
+    );
+    check(
+        &good.replace("\"block\"", "\"galaxy\"").replace(":4", ":0"),
+        &["pods", "topology"],
+    );
+    check(&good.replace(":8", ":1.5"), &["gpus_per_pod"]);
+    check(&good.replace(":8", ":0"), &["gpus_per_pod"]);
+    check(&good.replace("[\"h100-80g\"]", "[]"), &["flavours"]);
+    check(
+        &good.replace(
+            "\"topology\":\"block\"",
+            "\"topology\":\"block\",\"segment_pods\":3",
+        ),
+        &["segment_pods"],
+    );
+    check(
+        &good.replace(
+            "\"topology\":\"block\"",
+            "\"time_limit\":\"1s\",\"checkpoint\":{\"period\":\"5m\",\"save\":\"6m\"}",
+        ),
+        &["time_limit", "checkpoint.save"],
+    );
+    check(&good.replace(":4", ":1025"), &[]);
+}
+
+#[test]
+fn a_form_that_does_not_parse_names_its_fields() {
+    let form = SubmitForm {
+        pods: "four".into(),
+        gpus_per_pod: "8".into(),
+        time_limit: "soon".into(),
+        ..SubmitForm::default()
+    };
+    let fields: Vec<_> = form
+        .parse()
+        .expect_err("two wrong fields")
+        .into_iter()
+        .map(|error| error.field)
+        .collect();
+    assert_eq!(fields, ["pods", "time_limit"]);
+}
