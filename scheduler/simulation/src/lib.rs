@@ -21,8 +21,10 @@
 
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod demo;
 pub mod draw;
+pub mod driver;
 pub mod model;
 pub mod replay;
 pub mod trace;

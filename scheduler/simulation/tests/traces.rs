@@ -21,6 +21,7 @@ fn json(bytes: &[u8]) -> serde_json::Value {
 fn replayed(trace: &[u8], mode: Mode) -> Report {
     run(&Request {
         trace,
+        fleet: None,
         mode: Some(mode),
     })
     .expect("the trace is known")

@@ -3,6 +3,7 @@
 use super::Mode;
 use super::as_recorded::Held;
 use crate::trace::{BrokenRow, Format};
+use scheduler::Millis;
 use serde::Serialize;
 use std::fmt;
 
@@ -81,6 +82,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// Adds how long the replay took, by the caller's clock: there is none here.
+    pub fn took(&mut self, wall: Millis) {
+        self.rows.push(Row::new(
+            "wall time",
+            format!("{}.{:03} s", wall.0 / 1_000, wall.0 % 1_000),
+        ));
+    }
+
     /// The value of a row; empty when there is none of that name.
     pub fn value(&self, label: &str) -> &str {
         self.rows

@@ -149,7 +149,11 @@ fn read<T>(
         });
         match parsed {
             Ok(row) => rows.rows.push(row),
-            Err(problem) => rows.broken.push(BrokenRow { line, problem }),
+            Err(problem) => rows.broken.push(BrokenRow {
+                format,
+                line,
+                problem,
+            }),
         }
     }
     Ok(rows)

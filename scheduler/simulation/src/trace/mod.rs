@@ -109,6 +109,8 @@ pub enum RowProblem {
 /// A row that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BrokenRow {
+    /// What the file is.
+    pub format: Format,
     /// Its line in the file, from 1.
     pub line: u64,
     /// What is wrong.
@@ -117,7 +119,12 @@ pub struct BrokenRow {
 
 impl fmt::Display for BrokenRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.problem)
+        let of = if self.format == Format::AlibabaNodes {
+            "node list, "
+        } else {
+            ""
+        };
+        write!(f, "{of}line {}: {}", self.line, self.problem)
     }
 }
 

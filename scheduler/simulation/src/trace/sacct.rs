@@ -221,6 +221,7 @@ pub fn read_sacct(bytes: &[u8]) -> Result<SacctRead, TraceError> {
             Ok(Row::NotEnded) => read.not_ended += 1,
             Ok(Row::Job(job)) => read.jobs.rows.push(job),
             Err(problem) => read.jobs.broken.push(BrokenRow {
+                format: Format::Sacct,
                 line: number,
                 problem,
             }),
