@@ -116,7 +116,7 @@ fn scheduled(
     if judge == Judge::GpusOnly {
         rules.push("CPU and memory of the cluster are not known, and not judged".to_owned());
     }
-    let engine = engine_for(&machines, &work).map_err(ReplayError::Fleet)?;
+    let engine = engine_for(&machines, &work, sink).map_err(ReplayError::Fleet)?;
     Ok(schedule(format, engine, &work, (rules, broken), sink))
 }
 

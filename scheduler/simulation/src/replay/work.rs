@@ -1,6 +1,6 @@
 //! What a record asks of the engine: jobs with their times, and the fleet that they run on.
 
-use crate::driver::{Batch, Engine};
+use crate::driver::{Batch, Engine, Sink};
 use crate::trace::{PodRow, SacctRead, TraceNode};
 use scheduler::{
     Command, Configure, Flavour, FlavourId, Health, JobKind, JobSpec, MilliGpu, Millis, Name, Node,
@@ -86,7 +86,11 @@ impl Cluster {
 /// An engine with these nodes, and for each team of the work a quota of everything: only room is judged.
 ///
 /// A kind of GPU that is asked for and not there is known with nothing of it: such a job can never run.
-pub fn engine_for(machines: &[TraceNode], work: &[Work]) -> Result<Engine, Refusal> {
+pub fn engine_for(
+    machines: &[TraceNode],
+    work: &[Work],
+    sink: &mut impl Sink,
+) -> Result<Engine, Refusal> {
     let teams: BTreeSet<&TeamId> = work.iter().map(|job| &job.spec.team).collect();
     let asked = work
         .iter()
@@ -142,7 +146,7 @@ pub fn engine_for(machines: &[TraceNode], work: &[Work]) -> Result<Engine, Refus
             &Command::Configure(change),
             now,
             &mut Batch::default(),
-            &mut (),
+            sink,
         )?;
     }
     Ok(engine)
