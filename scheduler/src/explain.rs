@@ -3,88 +3,53 @@
 //! A job starts as soon as one of its flavours has quota, room and no reservation before it. The one told is the flavour
 //! that lacks the least, with everything that it lacks: lifting all of it starts the job, lifting all but one does not.
 
-use crate::plan::{Candidate, Cycle, Offer};
-use crate::quota::ShortAt;
-use crate::{Blocker, CohortId, MilliGpu, Reason, TeamId};
-
-/// Borrowers named in a reason, at most.
-const HOLDERS: usize = 3;
+use crate::cycle::{Cycle, Lacks};
+use crate::plan::Candidate;
+use crate::{Blocker, JobId, MilliGpu, Reason};
 
 /// Why a job waits that has not started in this cycle.
 pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: usize) -> Reason {
     if !cycle.classes[class].never.is_empty() {
         return Reason::of(cycle.classes[class].never.clone());
     }
+    let until = job.backs_off(cycle.now);
+    let ahead = |cycle: &Cycle, offer: usize| ahead_of(cycle, class, offer, rank);
+    cycle.judge(class);
     let offers = 0..cycle.classes[class].offers.len();
-    let lacking = offers.map(|offer| lacking(cycle, class, offer, rank));
-    let closest = lacking
-        .min_by_key(|blockers| (blockers.len(), short_by(blockers)))
-        .unwrap_or_default();
-    let mut all: Vec<Blocker> = job
-        .backs_off(cycle.now)
-        .map(|until| Blocker::BackOff { until })
-        .into_iter()
-        .collect();
-    all.extend(closest);
+    let closest = offers.min_by_key(|&offer| {
+        let Lacks { quota, room } = &cycle.lacks(class)[offer];
+        let reserved = ahead(cycle, offer).is_some();
+        (
+            usize::from(quota.is_some()) + usize::from(reserved) + usize::from(room.is_some()),
+            short_by(quota),
+        )
+    });
+    let mut all = Vec::with_capacity(4);
+    all.extend(until.map(|until| Blocker::BackOff { until }));
+    if let Some(offer) = closest {
+        let Lacks { quota, room } = &cycle.lacks(class)[offer];
+        all.extend(quota.clone());
+        all.extend(ahead(cycle, offer).map(|job| Blocker::BehindReservation { job }));
+        all.extend(room.clone());
+    }
     Reason::of(all)
 }
 
-/// What one offer lacks, in order of precedence.
-fn lacking(cycle: &mut Cycle, class: usize, offer: usize, rank: usize) -> Vec<Blocker> {
-    let Offer { flavour, spot } = cycle.classes[class].offers[offer];
-    let mut all = Vec::new();
-    if let (Some((id, index)), Some(team)) = (flavour, cycle.classes[class].team) {
-        let asks = cycle.classes[class].gpus;
-        let available = cycle.tree.available(team, index);
-        if asks > available {
-            let (at, holders) = holders(cycle, team, index, asks);
-            let (flavour, short_by) = (id.clone(), asks.minus(available));
-            all.push(Blocker::Quota {
-                flavour,
-                asks,
-                available,
-                short_by,
-                at,
-                holders,
-            });
-        }
-        if let Some(&(_, job)) = cycle
-            .closed
-            .get(&index)
-            .filter(|(closer, _)| *closer < rank)
-        {
-            all.push(Blocker::BehindReservation { job });
-        }
-    }
-    if cycle.spots[spot].told.is_none() {
-        cycle.spots[spot].told = Some(cycle.lacks(spot));
-    }
-    all.extend(cycle.spots[spot].told.clone().flatten());
-    all
+/// The job that closed an offer's flavour before this one's turn.
+fn ahead_of(cycle: &Cycle, class: usize, offer: usize, rank: usize) -> Option<JobId> {
+    let (_, flavour) = cycle.classes[class].offers[offer].flavour?;
+    cycle
+        .closed
+        .get(&flavour)
+        .filter(|&&(closer, _)| closer < rank)
+        .map(|&(_, job)| job)
 }
 
-fn holders(
-    cycle: &Cycle,
-    team: usize,
-    flavour: usize,
-    asks: MilliGpu,
-) -> (Option<CohortId>, Vec<(TeamId, MilliGpu)>) {
-    match cycle.tree.short_at(team, flavour, asks) {
-        ShortAt::Team => (None, Vec::new()),
-        ShortAt::Cohort(cohort) => {
-            let mut holders = cycle.tree.borrowers(cohort, flavour);
-            holders.truncate(HOLDERS);
-            (cycle.tree.cohort(cohort).cloned(), holders)
-        }
+fn short_by(quota: &Option<Blocker>) -> MilliGpu {
+    match quota {
+        Some(Blocker::Quota { short_by, .. }) => *short_by,
+        Some(_) | None => MilliGpu::ZERO,
     }
-}
-
-fn short_by(blockers: &[Blocker]) -> MilliGpu {
-    let quota = blockers.iter().find_map(|blocker| match blocker {
-        Blocker::Quota { short_by, .. } => Some(*short_by),
-        _ => None,
-    });
-    quota.unwrap_or_default()
 }
 
 impl Reason {

@@ -31,6 +31,7 @@
 mod apply;
 mod command;
 mod configure;
+mod cycle;
 mod decide;
 mod event;
 mod explain;

@@ -1,9 +1,9 @@
 //! Requests that can never be met, whatever ends or is given back: told as such, not as waiting.
 
-use crate::place::{Shortage, seek, shortage};
-use crate::plan::{Cycle, Offer};
-use crate::room::{Room, View, total};
-use crate::{Blocker, FlavourId, JobSpec, MilliGpu, Name, Scope, State};
+use crate::cycle::{Cycle, Offer};
+use crate::place::{Shape, seek};
+use crate::room::{PodAsk, Room, View, Yard, total};
+use crate::{Blocker, FlavourId, JobSpec, MilliGpu, Scope, State, Topology};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -93,12 +93,11 @@ fn exceeded(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Vec<Blocker> {
             );
         }
         let widest = hardware.widest.get(flavour).copied().unwrap_or_default();
-        let asks_whole = MilliGpu(spec.gpus_per_pod.0);
-        pod_fits = asks_whole <= widest;
-        exceeds(asks_whole, widest, Scope::Node);
+        pod_fits = spec.gpus_per_pod <= widest;
+        exceeds(spec.gpus_per_pod, widest, Scope::Node);
     }
-    if let (true, Some(blocker)) = (pod_fits, of_shape(cycle, spec, offer)) {
-        all.push(blocker);
+    if let (true, Some(blocker)) = (pod_fits, &cycle.spots[offer.spot].exceeds) {
+        all.push(blocker.clone());
     }
     all.sort_by_key(precedence);
     // A fleet that is too small says it all for a shape that is too big for it.
@@ -131,74 +130,45 @@ fn precedence(blocker: &Blocker) -> u8 {
     }
 }
 
-/// Why the empty hardware cannot hold the shape.
-fn of_shape(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Option<Blocker> {
-    let spot = &cycle.spots[offer.spot];
-    let (yard, empty) = (&cycle.yards[spot.yard], &cycle.hardware.empty);
-    if seek(yard, empty, &spot.shape).is_ok() {
-        return None;
-    }
-    let counted = empty.count(yard, &spot.shape.ask);
+/// Why the empty hardware cannot hold a shape.
+pub(crate) fn of_shape(
+    hardware: &Hardware,
+    yard: &Yard,
+    shape: &Shape,
+    topology: &Topology,
+) -> Option<Blocker> {
+    let short = seek(yard, &hardware.empty, shape).err()?;
+    let counted = hardware.empty.count(yard, &shape.ask);
     if total(&counted.pods[0]) == 0
-        && let Some(blocker) = too_wide(&cycle.hardware, spec)
+        && let Some(blocker) = too_wide(hardware, &shape.ask)
     {
         return Some(blocker);
     }
-    let of_pods = |pods: u32| spec.gpus_per_pod * u64::from(pods);
-    let Shortage {
-        level,
-        asks_pods,
-        best_pods,
-        segments,
-        ..
-    } = shortage(yard, &counted, &spot.shape);
-    let in_one = level
-        .and_then(|level| cycle.state.topology.levels.get(level))
-        .filter(|_| best_pods < asks_pods);
-    Some(match (in_one, segments) {
-        (Some(level), _) => exceeds_domain(of_pods(asks_pods), of_pods(best_pods), level),
-        (None, Some((_, fit))) => {
-            let (asks, limit) = (spec.gpus(), of_pods(asks_pods * fit));
-            Blocker::ExceedsMaximum {
-                asks,
-                limit,
-                of: Scope::Fleet,
-            }
-        }
-        (None, None) => {
-            let (asks, limit) = (spec.gpus(), of_pods(best_pods));
-            Blocker::ExceedsMaximum {
-                asks,
-                limit,
-                of: Scope::Fleet,
-            }
-        }
-    })
-}
-
-fn exceeds_domain(asks: MilliGpu, limit: MilliGpu, level: &Name) -> Blocker {
-    Blocker::ExceedsMaximum {
-        asks,
-        limit,
-        of: Scope::Domain {
-            level: level.clone(),
-        },
-    }
+    let of_pods = |pods: u32| shape.ask.gpus * u64::from(pods);
+    let level = short.level.and_then(|level| topology.levels.get(level));
+    let in_one = level.filter(|_| short.best_pods < short.asks_pods).cloned();
+    let (asks, limit, of) = match (in_one, short.segments) {
+        (Some(level), _) => (
+            of_pods(short.asks_pods),
+            of_pods(short.best_pods),
+            Scope::Domain { level },
+        ),
+        // Each segment fits, and not all of them do.
+        (None, Some((_, fit))) => (
+            of_pods(shape.pods),
+            of_pods(short.asks_pods) * u64::from(fit),
+            Scope::Fleet,
+        ),
+        (None, None) => (of_pods(shape.pods), of_pods(short.best_pods), Scope::Fleet),
+    };
+    Some(Blocker::ExceedsMaximum { asks, limit, of })
 }
 
 /// A pod that asks more CPU or memory than any node has.
-fn too_wide(hardware: &Hardware, spec: &JobSpec) -> Option<Blocker> {
+fn too_wide(hardware: &Hardware, ask: &PodAsk) -> Option<Blocker> {
     let asks = [
-        (
-            "cpu_milli_per_pod",
-            spec.cpu_milli_per_pod,
-            hardware.cpu_milli,
-        ),
-        (
-            "memory_mib_per_pod",
-            spec.memory_mib_per_pod,
-            hardware.memory_mib,
-        ),
+        ("cpu_milli_per_pod", ask.cpu_milli, hardware.cpu_milli),
+        ("memory_mib_per_pod", ask.memory_mib, hardware.memory_mib),
     ];
     let (field, asked, most) = asks.into_iter().find(|&(_, asked, most)| asked > most)?;
     Some(Blocker::Misconfigured {

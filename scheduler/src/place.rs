@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 /// The shape of a gang, with level names resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Shape {
     /// What each pod asks.
     pub ask: PodAsk,
@@ -30,7 +30,7 @@ pub(crate) struct Shape {
 }
 
 /// One way to lay a gang.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Wish {
     /// All of it inside one domain of the level.
     Within(usize),
@@ -41,7 +41,7 @@ enum Wish {
 }
 
 /// What to do when the first wish cannot be met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum OrElse {
     /// Wait for it.
     Wait,
@@ -176,7 +176,7 @@ pub(crate) fn seek<'a>(
 }
 
 /// What is missing for the last wish.
-pub(crate) fn shortage<'a>(yard: &Yard<'a>, counted: &Counted, shape: &Shape) -> Shortage<'a> {
+fn shortage<'a>(yard: &Yard<'a>, counted: &Counted, shape: &Shape) -> Shortage<'a> {
     let best = |level: usize| {
         let level = level.min(yard.levels());
         let domains = counted.pods[level].iter().enumerate();
@@ -201,10 +201,10 @@ pub(crate) fn shortage<'a>(yard: &Yard<'a>, counted: &Counted, shape: &Shape) ->
         }
         Wish::Segments(level, pods) => {
             let (best_pods, best_domain) = best(level);
-            let fit = counted.pods[level.min(yard.levels())]
+            let whole = counted.pods[level.min(yard.levels())]
                 .iter()
-                .map(|room| room / pods)
-                .sum();
+                .map(|room| room / pods);
+            let fit = whole.fold(0, u32::saturating_add);
             let segments = Some((shape.pods / pods, fit));
             Shortage {
                 level: Some(level),

@@ -29,11 +29,11 @@ pub(crate) fn pool_of(kind: JobKind) -> Pool {
 }
 
 /// What one pod asks of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PodAsk {
-    gpus: MilliGpu,
-    cpu_milli: u64,
-    memory_mib: u64,
+    pub gpus: MilliGpu,
+    pub cpu_milli: u64,
+    pub memory_mib: u64,
 }
 
 impl PodAsk {
@@ -279,6 +279,8 @@ pub(crate) struct Yard<'a> {
     node_names: Vec<&'a Name>,
     /// Per level: where the children of each domain begin in the level below; one more at the end.
     starts: Vec<Vec<u32>>,
+    /// Per level, the node's last: the domain above.
+    parents: Vec<Vec<u32>>,
     /// Per level: the domain's name.
     names: Vec<Vec<&'a Name>>,
 }
@@ -303,6 +305,7 @@ impl<'a> Yard<'a> {
                 .collect(),
             node_names: all.iter().map(|&(_, node)| &node.name).collect(),
             starts: vec![Vec::new(); levels],
+            parents: vec![Vec::new(); levels + 1],
             names: vec![Vec::new(); levels],
         };
         yard.group(&all, levels);
@@ -333,6 +336,10 @@ impl<'a> Yard<'a> {
                 all.len()
             };
             self.starts[level].push(below as u32);
+            for domain in 0..self.names[level].len() {
+                let children = self.children(level, domain).len();
+                self.parents[level + 1].extend(std::iter::repeat_n(domain as u32, children));
+            }
         }
     }
 
@@ -350,8 +357,9 @@ impl<'a> Yard<'a> {
     }
     /// The domain of the level above that a domain lies in.
     pub(crate) fn parent(&self, level: usize, domain: usize) -> Option<usize> {
-        let starts = self.starts.get(level.checked_sub(1)?)?;
-        Some(starts.partition_point(|&start| start as usize <= domain) - 1)
+        self.parents[level]
+            .get(domain)
+            .map(|&parent| parent as usize)
     }
     /// A domain's name.
     pub(crate) fn name(&self, level: usize, domain: usize) -> Option<&'a Name> {

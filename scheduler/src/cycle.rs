@@ -1,0 +1,427 @@
+//! The scratch of one cycle: quota and room as integers, and every question asked once.
+//!
+//! Jobs of one team that ask for the same are one [`Class`]; shapes sought in the same nodes are one [`Spot`].
+
+use crate::maximum::{Hardware, never, of_shape};
+use crate::place::{Shape, UnknownLevel, seek, take, within};
+use crate::plan::Candidate;
+use crate::quota::{QuotaTree, ShortAt};
+use crate::room::{Room, View, Yard, YardKey, pool_of};
+use crate::{Blocker, FlavourId, JobId, JobSpec, MilliGpu, Millis, Placement, Pool, State, TeamId};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+/// Borrowers named in a reason, at most.
+const HOLDERS: usize = 3;
+
+/// A shape in a yard: where room for it is sought, once.
+pub(crate) struct Spot<'a> {
+    pub yard: usize,
+    pub shape: Shape,
+    /// No room was found in this cycle.
+    full: bool,
+    /// The healthy hardware could hold it; judged when first asked.
+    could: Option<bool>,
+    /// Why the empty hardware could not hold it; told with all that it exceeds.
+    pub exceeds: Option<Blocker>,
+    /// What it lacks at the end of the cycle; judged when first asked.
+    told: Option<Option<Blocker>>,
+    /// The flavour's name in a reason.
+    flavour: Option<&'a FlavourId>,
+}
+
+/// One way for a class of jobs to run.
+pub(crate) struct Offer<'a> {
+    /// The flavour and its index in the quota tree; `None` without GPUs.
+    pub flavour: Option<(&'a FlavourId, usize)>,
+    pub spot: usize,
+}
+
+/// All waiting jobs of one team that ask for the same.
+pub(crate) struct Class<'a> {
+    /// The team's index in the quota tree; `None` only when there is something that can never be met.
+    pub team: Option<usize>,
+    pub gpus: MilliGpu,
+    pub offers: Vec<Offer<'a>>,
+    /// Why these can never run.
+    pub never: Vec<Blocker>,
+    /// Could not start in this cycle; so no other one can.
+    spent: bool,
+    /// What each offer lacks at the end of the cycle: quota and room; judged when first asked.
+    told: Option<Vec<Lacks>>,
+}
+
+/// What an offer lacks, but for reservations.
+#[derive(Clone, Default)]
+pub(crate) struct Lacks {
+    pub quota: Option<Blocker>,
+    pub room: Option<Blocker>,
+}
+
+/// What makes two jobs the same.
+#[derive(PartialEq, Eq, Hash)]
+struct ClassKey<'a> {
+    shape: Shape,
+    pool: Pool,
+    team: &'a TeamId,
+    flavours: &'a [FlavourId],
+}
+
+/// The scratch of one cycle. The state itself is only read.
+pub(crate) struct Cycle<'a> {
+    pub state: &'a State,
+    pub now: Millis,
+    pub tree: QuotaTree<'a>,
+    pub hardware: Hardware<'a>,
+    pub room: Room,
+    healthy: Option<Room>,
+    yard_index: BTreeMap<YardKey<'a>, usize>,
+    pub yards: Vec<Yard<'a>>,
+    spot_index: BTreeMap<(usize, Shape), usize>,
+    pub spots: Vec<Spot<'a>>,
+    /// Only looked up, never walked: its order reaches nothing.
+    class_index: HashMap<ClassKey<'a>, usize, BuildHasherDefault<DefaultHasher>>,
+    pub classes: Vec<Class<'a>>,
+    /// Flavours that a job which waits for room has closed to those behind it: its rank and id.
+    pub closed: BTreeMap<usize, (usize, JobId)>,
+}
+
+impl<'a> Cycle<'a> {
+    /// For one cycle at `now`.
+    pub(crate) fn of(state: &'a State, now: Millis) -> Self {
+        Self {
+            tree: QuotaTree::of(state),
+            hardware: Hardware::of(state),
+            room: Room::of(state, View::Now),
+            healthy: None,
+            yard_index: BTreeMap::new(),
+            yards: Vec::new(),
+            spot_index: BTreeMap::new(),
+            spots: Vec::new(),
+            class_index: HashMap::default(),
+            classes: Vec::new(),
+            closed: BTreeMap::new(),
+            state,
+            now,
+        }
+    }
+
+    /// The class of a job, made when first met.
+    pub(crate) fn class(&mut self, spec: &'a JobSpec) -> usize {
+        let shape = match Shape::of(spec, &self.state.topology) {
+            Ok(shape) => shape,
+            Err(UnknownLevel(level)) => {
+                let names = level.map_or_else(String::new, |level| level.to_string());
+                let blocker = Blocker::Misconfigured {
+                    field: "topology.level".into(),
+                    names,
+                };
+                return self.add_class(Class::impossible(spec, blocker));
+            }
+        };
+        let key = ClassKey {
+            team: &spec.team,
+            flavours: &spec.flavours,
+            pool: pool_of(spec.kind),
+            shape,
+        };
+        if let Some(&class) = self.class_index.get(&key) {
+            return class;
+        }
+        let class = self.describe(spec, shape);
+        let class = self.add_class(class);
+        self.class_index.insert(key, class);
+        class
+    }
+
+    fn add_class(&mut self, class: Class<'a>) -> usize {
+        self.classes.push(class);
+        self.classes.len() - 1
+    }
+
+    fn describe(&mut self, spec: &'a JobSpec, shape: Shape) -> Class<'a> {
+        let Some(team) = self.tree.team(&spec.team) else {
+            let names = spec.team.to_string();
+            return Class::impossible(
+                spec,
+                Blocker::Misconfigured {
+                    field: "team".into(),
+                    names,
+                },
+            );
+        };
+        let pool = pool_of(spec.kind);
+        let gpus = spec.gpus();
+        let mut offers = Vec::new();
+        if gpus == MilliGpu::ZERO {
+            offers.push(Offer {
+                flavour: None,
+                spot: self.spot(
+                    YardKey {
+                        pool,
+                        flavour: None,
+                    },
+                    shape,
+                ),
+            });
+        } else {
+            let known = spec
+                .flavours
+                .iter()
+                .filter_map(|id| Some((id, self.tree.flavour(id)?)));
+            let known: Vec<_> = known.collect();
+            if let (true, Some(names)) = (known.is_empty(), spec.flavours.first()) {
+                let names = names.to_string();
+                return Class::impossible(
+                    spec,
+                    Blocker::Misconfigured {
+                        field: "flavours".into(),
+                        names,
+                    },
+                );
+            }
+            let quotas = self.state.teams.get(&spec.team).map(|team| &team.quotas);
+            for (id, index) in known {
+                if quotas.is_some_and(|quotas| quotas.contains_key(id)) {
+                    let spot = self.spot(
+                        YardKey {
+                            pool,
+                            flavour: Some(id),
+                        },
+                        shape,
+                    );
+                    offers.push(Offer {
+                        flavour: Some((id, index)),
+                        spot,
+                    });
+                }
+            }
+            if offers.is_empty() {
+                return Class::impossible(
+                    spec,
+                    Blocker::NoMatchingFlavour {
+                        team: spec.team.clone(),
+                    },
+                );
+            }
+        }
+        let mut class = Class {
+            team: Some(team),
+            gpus,
+            offers,
+            never: Vec::new(),
+            spent: false,
+            told: None,
+        };
+        class.never = never(self, spec, &mut class.offers);
+        class
+    }
+
+    fn spot(&mut self, key: YardKey<'a>, shape: Shape) -> usize {
+        let yard = *self.yard_index.entry(key).or_insert_with(|| {
+            self.yards.push(Yard::of(self.state, key));
+            self.yards.len() - 1
+        });
+        *self.spot_index.entry((yard, shape)).or_insert_with(|| {
+            let of_yard = &self.yards[yard];
+            let exceeds = of_shape(&self.hardware, of_yard, &shape, &self.state.topology);
+            self.spots.push(Spot {
+                yard,
+                shape,
+                full: false,
+                could: None,
+                exceeds,
+                told: None,
+                flavour: key.flavour,
+            });
+            self.spots.len() - 1
+        })
+    }
+
+    /// Starts a job if it can: charges its quota and takes its room. If it cannot, it may close its flavour.
+    pub(crate) fn start(
+        &mut self,
+        job: &Candidate,
+        class: usize,
+        rank: usize,
+    ) -> Option<Placement> {
+        if !self.classes[class].never.is_empty() || job.backs_off(self.now).is_some() {
+            return None;
+        }
+        let team = self.classes[class].team?;
+        if !self.classes[class].spent {
+            for offer in self.offers_in_order(class, team) {
+                if let Some(placement) = self.try_offer(class, team, offer) {
+                    return Some(placement);
+                }
+            }
+            self.classes[class].spent = true;
+        }
+        if self.now.since(job.submitted) >= self.state.policy.reserve_after {
+            self.reserve(job.id, class, team, rank);
+        }
+        None
+    }
+
+    /// Offers inside nominal first, then those that borrow; each in order of preference.
+    fn offers_in_order(&self, class: usize, team: usize) -> Vec<usize> {
+        let class = &self.classes[class];
+        let borrows = |offer: &usize| match class.offers[*offer].flavour {
+            Some((_, flavour)) => !self.tree.inside_nominal(team, flavour, class.gpus),
+            None => false,
+        };
+        let mut order: Vec<usize> = (0..class.offers.len()).collect();
+        order.sort_by_key(borrows);
+        order
+    }
+
+    fn try_offer(&mut self, class: usize, team: usize, offer: usize) -> Option<Placement> {
+        let gpus = self.classes[class].gpus;
+        let Offer { flavour, spot, .. } = self.classes[class].offers[offer];
+        let Spot {
+            yard, shape, full, ..
+        } = self.spots[spot];
+        if full || !self.has_quota(team, flavour, gpus) || self.is_closed(flavour) {
+            return None;
+        }
+        let yard = &self.yards[yard];
+        let Ok(found) = seek(yard, &self.room, &shape) else {
+            self.spots[spot].full = true;
+            return None;
+        };
+        let pods = take(yard, &mut self.room, &shape, &found);
+        let within = within(yard, &self.state.topology, &found);
+        if let Some((_, flavour)) = flavour {
+            self.tree.charge(team, flavour, gpus);
+        }
+        Some(Placement {
+            flavour: flavour.map(|(id, _)| id.clone()),
+            pods,
+            within,
+        })
+    }
+
+    fn has_quota(&self, team: usize, flavour: Option<(&FlavourId, usize)>, gpus: MilliGpu) -> bool {
+        flavour.is_none_or(|(_, flavour)| gpus <= self.tree.available(team, flavour))
+    }
+
+    fn is_closed(&self, flavour: Option<(&FlavourId, usize)>) -> bool {
+        flavour.is_some_and(|(_, flavour)| self.closed.contains_key(&flavour))
+    }
+
+    /// Closes the first flavour in which the job lacks nothing but room.
+    fn reserve(&mut self, job: JobId, class: usize, team: usize, rank: usize) {
+        for offer in self.offers_in_order(class, team) {
+            let Offer { flavour, spot, .. } = self.classes[class].offers[offer];
+            let Some((_, index)) = flavour else { continue };
+            let lacks_room_only =
+                self.has_quota(team, flavour, self.classes[class].gpus) && !self.is_closed(flavour);
+            if lacks_room_only && self.could_hold(spot) {
+                self.closed.insert(index, (rank, job));
+                return;
+            }
+        }
+    }
+
+    /// True when the healthy hardware could hold the shape if nothing else ran.
+    fn could_hold(&mut self, spot: usize) -> bool {
+        if let Some(could) = self.spots[spot].could {
+            return could;
+        }
+        let healthy = self
+            .healthy
+            .get_or_insert_with(|| Room::of(self.state, View::HealthyEmpty));
+        let Spot { yard, shape, .. } = self.spots[spot];
+        let could = seek(&self.yards[yard], healthy, &shape).is_ok();
+        self.spots[spot].could = Some(could);
+        could
+    }
+
+    /// Finds out what each offer of a class lacks at the end of the cycle, once.
+    pub(crate) fn judge(&mut self, class: usize) {
+        if self.classes[class].told.is_none() {
+            let offers = 0..self.classes[class].offers.len();
+            let told = offers.map(|offer| self.offer_lacks(class, offer)).collect();
+            self.classes[class].told = Some(told);
+        }
+    }
+
+    /// What each offer of a class that was judged lacks, but for reservations.
+    pub(crate) fn lacks(&self, class: usize) -> &[Lacks] {
+        self.classes[class].told.as_deref().unwrap_or_default()
+    }
+
+    fn offer_lacks(&mut self, class: usize, offer: usize) -> Lacks {
+        let spot = self.classes[class].offers[offer].spot;
+        if self.spots[spot].told.is_none() {
+            self.spots[spot].told = Some(self.spot_lacks(spot));
+        }
+        let room = self.spots[spot].told.clone().flatten();
+        Lacks {
+            quota: self.quota_lacks(class, offer),
+            room,
+        }
+    }
+
+    fn quota_lacks(&self, class: usize, offer: usize) -> Option<Blocker> {
+        let class = &self.classes[class];
+        let ((id, flavour), team) = (class.offers[offer].flavour?, class.team?);
+        let (asks, available) = (class.gpus, self.tree.available(team, flavour));
+        let short_by = asks.minus(available);
+        if short_by == MilliGpu::ZERO {
+            return None;
+        }
+        let (at, mut holders) = match self.tree.short_at(team, flavour, asks) {
+            ShortAt::Team => (None, Vec::new()),
+            ShortAt::Cohort(at) => (
+                self.tree.cohort(at).cloned(),
+                self.tree.borrowers(at, flavour),
+            ),
+        };
+        holders.truncate(HOLDERS);
+        let flavour = id.clone();
+        Some(Blocker::Quota {
+            flavour,
+            asks,
+            available,
+            short_by,
+            at,
+            holders,
+        })
+    }
+
+    fn spot_lacks(&self, spot: usize) -> Option<Blocker> {
+        let Spot {
+            yard,
+            shape,
+            flavour,
+            ..
+        } = &self.spots[spot];
+        let yard = &self.yards[*yard];
+        let short = seek(yard, &self.room, shape).err()?;
+        Some(Blocker::Room {
+            flavour: flavour.cloned().unwrap_or_else(|| FlavourId::from("cpu")),
+            level: short
+                .level
+                .and_then(|level| self.state.topology.levels.get(level))
+                .cloned(),
+            asks_pods: short.asks_pods,
+            best_pods: short.best_pods,
+            best_domain: short.best_domain.cloned(),
+            segments: short.segments,
+        })
+    }
+}
+
+impl Class<'_> {
+    fn impossible(spec: &JobSpec, blocker: Blocker) -> Self {
+        Self {
+            team: None,
+            gpus: spec.gpus(),
+            offers: Vec::new(),
+            never: vec![blocker],
+            spent: false,
+            told: None,
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! Scenario texts: commands, and below each one what it leads to. They live in `tests/scenarios/*.txt`.
+//!
+//! ```text
+//! == title
+//! node n0 h100 8                   name, flavour, cards, domains of the levels above
+//! team a h100=8                    nominal, or nominal:borrowing limit:lending limit, `-` = no limit
+//! submit j team=a pods=1 gpus=8    one word per field
+//! cycle
+//! > j admitted on n0
+//! ```
+
+mod world;
+
+use scheduler::*;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use world::*;
+
+#[test]
+fn gangs_and_starvation() {
+    run_all(include_str!("scenarios/gangs.txt"));
+}
+
+#[test]
+fn borrowing() {
+    run_all(include_str!("scenarios/borrowing.txt"));
+}
+
+#[test]
+fn topology() {
+    run_all(include_str!("scenarios/topology.txt"));
+}
+
+#[test]
+fn failure_and_time() {
+    run_all(include_str!("scenarios/failure.txt"));
+}
+
+#[test]
+fn what_people_see() {
+    run_all(include_str!("scenarios/reasons.txt"));
+}
+
+fn run_all(text: &str) {
+    let scenarios = text.split("\n== ").skip(1);
+    assert!(scenarios.clone().count() > 0, "no scenario in the text");
+    for scenario in scenarios {
+        let (title, body) = scenario.split_once('\n').expect("a title and a body");
+        Script::new(title).run(body);
+    }
+}
+
+/// One scenario under way.
+struct Script<'a> {
+    title: &'a str,
+    world: World,
+    jobs: BTreeMap<String, JobId>,
+    said: Vec<String>,
+}
+
+impl<'a> Script<'a> {
+    fn new(title: &'a str) -> Self {
+        Self {
+            title,
+            world: World::bare(&["node"]),
+            jobs: BTreeMap::new(),
+            said: Vec::new(),
+        }
+    }
+
+    fn run(mut self, body: &str) {
+        let lines: Vec<_> = body
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .collect();
+        let mut index = 0;
+        while index < lines.len() {
+            let command = lines[index];
+            index += 1;
+            let answers = lines[index..]
+                .iter()
+                .take_while(|line| line.starts_with('>'))
+                .count();
+            let expected: Vec<_> = lines[index..index + answers]
+                .iter()
+                .map(|line| line[1..].trim().to_owned())
+                .collect();
+            index += answers;
+            self.said.clear();
+            self.obey(command);
+            assert_eq!(
+                self.said,
+                expected,
+                "\nscenario: {}\ncommand: {command}\nit said:\n{}",
+                self.title,
+                self.answer()
+            );
+        }
+    }
+
+    fn answer(&self) -> String {
+        self.said
+            .iter()
+            .fold(String::new(), |text, line| text + "> " + line + "\n")
+    }
+
+    fn obey(&mut self, command: &str) {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        match words.as_slice() {
+            ["levels", levels @ ..] => self.world = World::bare(levels),
+            ["node", name, flavour, cards, domains @ ..] => {
+                self.world
+                    .node(name, flavour, number(cards) as u16, domains);
+            }
+            ["cohort", name, fields @ ..] => {
+                let parent = field(fields, "parent");
+                self.world.cohort(name, parent, &quotas(fields));
+            }
+            ["remove-cohort", name] => self.world.set(Configure::RemoveCohort((*name).into())),
+            ["team", name, fields @ ..] => self.team(name, fields),
+            ["submit", name, fields @ ..] => self.submit(name, fields),
+            ["cycle"] => self.cycle(),
+            ["run", name] => {
+                let job = self.jobs[*name];
+                self.world.run(job);
+            }
+            ["report", name, what] => {
+                let answer = self.world.report(self.jobs[*name], report(what));
+                self.tell(answer);
+            }
+            ["cancel", name] => {
+                let command = Command::Cancel {
+                    job: self.jobs[*name],
+                    by: "ada".into(),
+                    why: None,
+                };
+                let answer = self.world.command(command);
+                self.tell(answer);
+            }
+            ["health", node, health] => {
+                let command = Command::SetHealth {
+                    node: self.node(node),
+                    health: health_of(health),
+                    why: "xid 79".into(),
+                };
+                let answer = self.world.command(command);
+                self.tell(answer);
+            }
+            ["wait", span] => {
+                let events = self.world.pass(millis(span));
+                self.tell(Ok(events));
+            }
+            ["usage"] => self.usage(),
+            ["quota", team, flavour] => {
+                let figures = quota_figures(&self.world.state, &(*team).into(), &(*flavour).into());
+                let limit = figures
+                    .borrowing_limit
+                    .map_or("no limit".into(), |limit| limit.to_string());
+                self.said.push(format!(
+                    "nominal {} charged {} borrowed {} lent {} available {} maximum {} borrowing limit {limit}",
+                    figures.nominal, figures.charged, figures.borrowed, figures.lent, figures.available, figures.maximum
+                ));
+            }
+            _ => panic!("scenario {}: no such command: {command}", self.title),
+        }
+    }
+
+    fn team(&mut self, name: &str, fields: &[&str]) {
+        self.world
+            .team(name, field(fields, "cohort"), &quotas(fields));
+        if let Some(limit) = field(fields, "limit") {
+            let mut team = self.world.state.teams[&name.into()].clone();
+            team.default_time_limit = Some(millis(limit));
+            self.world.set(Configure::Team(team));
+        }
+    }
+
+    fn submit(&mut self, name: &str, fields: &[&str]) {
+        let get = |key: &str, usual: &'static str| {
+            field(fields, key).map_or(usual.to_owned(), str::to_owned)
+        };
+        let mut spec = gang(&get("team", "a"), number(&get("pods", "1")) as u32, 0);
+        spec.gpus_per_pod =
+            MilliGpu((get("gpus", "8").parse::<f64>().expect("a number of GPUs") * 1_000.0) as u64);
+        spec.flavours = get("flavours", "h100")
+            .split(',')
+            .map(FlavourId::from)
+            .collect();
+        spec.priority = match get("priority", "normal").as_str() {
+            "high" => Priority::High,
+            "low" => Priority::Low,
+            _ => Priority::Normal,
+        };
+        spec.cpu_milli_per_pod = number(&get("cpu", "0")) * 1_000;
+        spec.time_limit = field(fields, "limit").map(millis);
+        spec.restart_budget = number(&get("budget", "5")) as u32;
+        if let Some((mode, level)) =
+            field(fields, "topology").and_then(|topology| topology.split_once(':'))
+        {
+            let mode = match mode {
+                "required" => TopologyMode::Required,
+                "preferred" => TopologyMode::Preferred,
+                _ => TopologyMode::Unconstrained,
+            };
+            spec = shaped(
+                spec,
+                mode,
+                level,
+                field(fields, "segment").map(|pods| number(pods) as u32),
+            );
+        }
+        let command = Command::Submit {
+            owner: "ada".into(),
+            spec: spec.into(),
+        };
+        match self.world.command(command) {
+            Ok(_) => drop(
+                self.jobs
+                    .insert(name.into(), JobId(self.world.state.counts.submitted)),
+            ),
+            Err(refusal) => self.said.push(format!("refused: {refusal}")),
+        }
+    }
+
+    fn cycle(&mut self) {
+        let plan = self.world.cycle();
+        self.tell(Ok(plan.events));
+        for waiting in plan.waiting {
+            let place = waiting
+                .position
+                .map_or("waits".into(), |position| format!("waits #{position}"));
+            let reasons: Vec<_> = waiting
+                .reason
+                .all
+                .iter()
+                .map(|blocker| self.blocker(blocker))
+                .collect();
+            self.said.push(format!(
+                "{} {place}: {}",
+                self.job(waiting.job),
+                reasons.join(" + ")
+            ));
+        }
+    }
+
+    fn tell(&mut self, answer: Result<Vec<Event>, Refusal>) {
+        match answer {
+            Ok(events) => {
+                let told: Vec<_> = events
+                    .iter()
+                    .filter_map(|event| self.fact(&event.fact))
+                    .collect();
+                self.said.extend(told);
+            }
+            Err(refusal) => self.said.push(format!("refused: {refusal}")),
+        }
+    }
+
+    fn fact(&self, fact: &Fact) -> Option<String> {
+        Some(match fact {
+            Fact::JobAdmitted { job, placement, .. } => {
+                let nodes = on_nodes(&self.world.state, &placement.pods);
+                let nodes = nodes.iter().map(|(node, pods)| match pods {
+                    1 => node.clone(),
+                    pods => format!("{node} x{pods}"),
+                });
+                let within = placement
+                    .within
+                    .map(|level| &self.world.state.topology.levels[usize::from(level)]);
+                let within = within.filter(|_| self.world.state.topology.levels.len() > 1);
+                let within = within.map_or(String::new(), |level| format!(" within {level}"));
+                format!(
+                    "{} admitted on {}{within}",
+                    self.job(*job),
+                    nodes.collect::<Vec<_>>().join(" ")
+                )
+            }
+            Fact::StopRequested {
+                job, cause, end, ..
+            } => {
+                let cause = match cause {
+                    StopCause::Person { by, .. } => format!("by {by}"),
+                    StopCause::TimeLimit => "by its time limit".into(),
+                    StopCause::NodeLost { node, .. } => {
+                        format!("by loss of {}", self.world.state.nodes[node].node.name)
+                    }
+                    StopCause::LaunchTimeout => "by launch time-out".into(),
+                    StopCause::Exited { code } => format!("by exit {code}"),
+                };
+                let then = end.map_or("to wait again".into(), |end| {
+                    format!("to end {end:?}").to_lowercase()
+                });
+                format!("{} stopped {cause}, {then}", self.job(*job))
+            }
+            Fact::JobRequeued {
+                job, not_before, ..
+            } => {
+                let after = not_before
+                    .map(|until| format!(" for {} s", until.since(self.world.now).0 / 1_000));
+                format!("{} requeued{}", self.job(*job), after.unwrap_or_default())
+            }
+            Fact::JobEnded { job, end, .. } => {
+                format!("{} ended {end:?}", self.job(*job)).to_lowercase()
+            }
+            Fact::HourPassed => "hour".into(),
+            Fact::NodeHealthSet { .. } => return None,
+            other => format!("{other:?}")
+                .split_whitespace()
+                .next()
+                .unwrap_or_default()
+                .to_lowercase(),
+        })
+    }
+
+    fn blocker(&self, blocker: &Blocker) -> String {
+        match blocker {
+            Blocker::Misconfigured { field, names } => format!("misconfigured {field} {names}"),
+            Blocker::NoMatchingFlavour { team } => format!("{team} has none of its flavours"),
+            Blocker::ExceedsMaximum { asks, limit, of } => {
+                let of = match of {
+                    Scope::Fleet => "the fleet".into(),
+                    Scope::Team { team } => format!("team {team}"),
+                    Scope::Domain { level } => format!("a {level}"),
+                    Scope::Node => "any node".into(),
+                };
+                format!("can never run: asks {asks}, limit {limit} of {of}")
+            }
+            Blocker::BackOff { until } => {
+                format!("backs off for {} s", until.since(self.world.now).0 / 1_000)
+            }
+            Blocker::Quota {
+                flavour,
+                asks,
+                available,
+                at,
+                holders,
+                ..
+            } => {
+                let mut text = format!("quota {flavour}: asks {asks}, {available} left");
+                let at = at
+                    .as_ref()
+                    .map_or("its own limit".into(), |at| format!("in {at}"));
+                let _ = write!(text, " ({at}");
+                for (team, held) in holders {
+                    let _ = write!(text, ", {team} borrows {held}");
+                }
+                text + ")"
+            }
+            Blocker::BehindReservation { job } => format!("behind {}", self.job(*job)),
+            Blocker::Room {
+                flavour,
+                level,
+                asks_pods,
+                best_pods,
+                best_domain,
+                segments,
+            } => {
+                let at = level
+                    .as_ref()
+                    .map_or("anywhere".into(), |level| format!("in one {level}"));
+                let best = best_domain
+                    .as_ref()
+                    .map_or(String::new(), |domain| format!(" ({domain})"));
+                let segments = segments.map_or(String::new(), |(asks, fit)| {
+                    format!(", {fit} of {asks} segments")
+                });
+                format!(
+                    "room {flavour} {at}: asks {asks_pods} pods, best {best_pods}{best}{segments}"
+                )
+            }
+        }
+    }
+
+    fn usage(&mut self) {
+        for line in std::mem::take(&mut self.world.lines) {
+            let minutes = line.to.since(line.from).0 as f64 / 60_000.0;
+            let (job, entitlement, phase) = (self.job(line.job), line.entitlement, line.phase);
+            self.said.push(
+                format!(
+                    "{job} {entitlement:?} {phase:?} {} GPUs {minutes} min",
+                    line.gpus
+                )
+                .to_lowercase(),
+            );
+        }
+    }
+
+    fn job(&self, id: JobId) -> String {
+        let named = self.jobs.iter().find(|&(_, job)| *job == id);
+        named.map_or_else(|| format!("job {id}"), |(name, _)| name.clone())
+    }
+
+    fn node(&self, name: &str) -> NodeId {
+        let mut nodes = self.world.state.nodes.values();
+        nodes
+            .find(|free| free.node.name.as_str() == name)
+            .expect("the node is there")
+            .node
+            .id
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse()
+        .unwrap_or_else(|_| panic!("`{text}` is no number"))
+}
+
+fn millis(text: &str) -> Millis {
+    let (n, unit) = text.split_at(text.len() - 1);
+    match unit {
+        "s" => Millis::seconds(number(n)),
+        "m" => Millis::minutes(number(n)),
+        "h" => Millis::hours(number(n)),
+        _ => panic!("`{text}` is no span"),
+    }
+}
+
+fn field<'a>(fields: &[&'a str], key: &str) -> Option<&'a str> {
+    fields
+        .iter()
+        .find_map(|field| field.strip_prefix(key)?.strip_prefix('='))
+}
+
+fn quotas(fields: &[&str]) -> Vec<(&'static str, Quota)> {
+    let limit = |text: Option<&str>| {
+        text.filter(|text| *text != "-")
+            .map(|text| MilliGpu::gpus(number(text)))
+    };
+    let of = |flavour: &'static str| {
+        let mut parts = field(fields, flavour)?.split(':');
+        let nominal = MilliGpu::gpus(number(parts.next()?));
+        let (borrowing_limit, lending_limit) = (limit(parts.next()), limit(parts.next()));
+        Some((
+            flavour,
+            Quota {
+                nominal,
+                borrowing_limit,
+                lending_limit,
+            },
+        ))
+    };
+    ["h100", "a100"].into_iter().filter_map(of).collect()
+}
+
+fn report(text: &str) -> Report {
+    let (what, value) = text.split_once('=').unwrap_or((text, "0"));
+    match what {
+        "bound" => Report::Bound,
+        "started" => Report::Started,
+        "save" => Report::CheckpointStarted,
+        "saved" => Report::CheckpointSaved {
+            progress: millis(value),
+            bytes: 1,
+        },
+        "succeeded" => Report::Succeeded,
+        "failed" => Report::Failed {
+            code: number(value) as i32,
+        },
+        "exited" => Report::Exited,
+        _ => panic!("no such report: {text}"),
+    }
+}
+
+fn health_of(text: &str) -> Health {
+    match text {
+        "ready" => Health::Ready,
+        "degraded" => Health::Degraded,
+        "cordoned" => Health::Cordoned,
+        "draining" => Health::Draining,
+        "down" => Health::Down,
+        "quarantined" => Health::Quarantined,
+        "spare" => Health::Spare,
+        _ => panic!("no such health: {text}"),
+    }
+}
