@@ -8,7 +8,7 @@ pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -17,7 +17,7 @@ pub fn count(n: u64) -> String {
 }
 
 fn gpus(amount: MilliGpu) -> String {
-    if amount.0 % 1_000 == 0 {
+    if amount.0.is_multiple_of(1_000) {
         count(amount.whole())
     } else {
         Gpus(amount).to_string()

@@ -308,7 +308,7 @@ impl SubmitJob {
             flag::<()>(wrong, "pods", format!("1 to {PODS_MAX}"));
         }
         let milli = self.gpus_per_pod.0.0;
-        if milli > 1_000 && milli % 1_000 != 0 {
+        if milli > 1_000 && !milli.is_multiple_of(1_000) {
             flag::<()>(
                 wrong,
                 "gpus_per_pod",
@@ -387,7 +387,7 @@ impl SubmitJob {
                     "segments need a topology level to lie in, such as block".into(),
                 );
             }
-            Some(pods) if pods == 0 || self.pods % pods != 0 => {
+            Some(pods) if pods == 0 || !self.pods.is_multiple_of(pods) => {
                 return flag(
                     wrong,
                     "segment_pods",

@@ -45,7 +45,7 @@ impl FromStr for Gpus {
 
 impl Serialize for Gpus {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.0 % 1_000 == 0 {
+        if self.0.0.is_multiple_of(1_000) {
             serializer.serialize_u64(self.0.whole())
         } else {
             serializer.serialize_f64(self.0.0 as f64 / 1_000.0)
