@@ -6,7 +6,9 @@
 use std::fmt::Write as _;
 
 use axum::body::Body;
-use axum::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};
@@ -53,15 +55,24 @@ pub fn asset(path: &str, request: &HeaderMap) -> Option<Response> {
         (ETAG, etag.clone()),
     ];
     let known = request.get(IF_NONE_MATCH).and_then(|v| v.to_str().ok());
-    if known.is_some_and(|known| known.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag)) {
+    if known.is_some_and(|known| {
+        known
+            .split(',')
+            .any(|tag| tag.trim().trim_start_matches("W/") == etag)
+    }) {
         return Some((StatusCode::NOT_MODIFIED, headers).into_response());
     }
-    let accepted = request.get(ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let accepted = request
+        .get(ACCEPT_ENCODING)
+        .and_then(|v| v.to_str().ok())
+        .unwrap_or_default();
     for (name, ending) in PACKED {
         if accepts(accepted, name)
             && let Some(packed) = <Site as RustEmbed>::get(&format!("{path}{ending}"))
         {
-            return Some((headers, [(CONTENT_ENCODING, name)], Body::from(packed.data)).into_response());
+            return Some(
+                (headers, [(CONTENT_ENCODING, name)], Body::from(packed.data)).into_response(),
+            );
         }
     }
     Some((headers, Body::from(plain.data)).into_response())
@@ -71,13 +82,21 @@ pub fn asset(path: &str, request: &HeaderMap) -> Option<Response> {
 fn accepts(header: &str, encoding: &str) -> bool {
     header.split(',').any(|offer| {
         let mut parts = offer.split(';').map(str::trim);
-        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(encoding));
-        named && !parts.any(|part| part.strip_prefix("q=").and_then(|q| q.parse().ok()) == Some(0.0_f32))
+        let named = parts
+            .next()
+            .is_some_and(|name| name.eq_ignore_ascii_case(encoding));
+        named
+            && !parts
+                .any(|part| part.strip_prefix("q=").and_then(|q| q.parse().ok()) == Some(0.0_f32))
     })
 }
 
 fn cache_control(path: &str) -> &'static str {
-    if path.starts_with("pkg/") { "public, max-age=31536000, immutable" } else { "public, no-cache" }
+    if path.starts_with("pkg/") {
+        "public, max-age=31536000, immutable"
+    } else {
+        "public, no-cache"
+    }
 }
 
 fn etag_of(file: &EmbeddedFile) -> String {

@@ -1,0 +1,473 @@
+//! Jobs: a spec from a file and flags, lists, one job whole, its end.
+
+use super::Done;
+use super::client::{Client, ClientArgs, ClientError, Output};
+use super::table::{Block, Sheet, print, time, write_out};
+use super::wait::wait;
+use clap::{Args, Subcommand};
+use contract::{DryRun, JobList, JobRow, JobView, Submitted};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use thiserror::Error;
+
+/// How often a submission is sent when the connection breaks; the key makes it the same job.
+const TRIES: u32 = 5;
+
+/// `muster job`.
+#[derive(Debug, Subcommand)]
+pub enum JobCommand {
+    /// Submits a job: a spec from a file, from flags, or both (flags win).
+    Submit(Box<SubmitArgs>),
+    /// Lists the jobs that you may see, newest first.
+    List(ListArgs),
+    /// One job with its eight steps from submit to bill.
+    Show {
+        /// The job's number.
+        id: u64,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
+    /// Cancels a job.
+    Cancel {
+        /// The job's number.
+        id: u64,
+        /// Why, for those who ask later.
+        #[arg(long)]
+        why: Option<String>,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
+}
+
+/// `muster job submit`. Exit code with --wait: 0 succeeded, 1 failed, 2 cancelled, 3 timed out.
+#[derive(Debug, Args)]
+pub struct SubmitArgs {
+    /// A spec in TOML, YAML or JSON; `-` reads standard input.
+    #[arg(long, short)]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    flags: SpecFlags,
+    /// Only tells what would happen.
+    #[arg(long)]
+    dry_run: bool,
+    /// Waits for the job's end, with a line of progress.
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
+    /// Idempotency key: the same key with the same spec is the same job. Made at random when left out.
+    #[arg(long)]
+    key: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// The spec's fields as flags.
+#[derive(Debug, Args)]
+struct SpecFlags {
+    /// Team whose queue and quota it uses.
+    #[arg(long)]
+    team: Option<String>,
+    /// Name: lower case letters, digits, dashes.
+    #[arg(long)]
+    name: Option<String>,
+    /// Kinds of GPU in order of preference, with commas between.
+    #[arg(long, value_delimiter = ',')]
+    flavour: Option<Vec<String>>,
+    /// Pods in the gang.
+    #[arg(long)]
+    pods: Option<u32>,
+    /// GPUs of each pod: whole cards, or a share of one such as 0.25.
+    #[arg(long)]
+    gpus_per_pod: Option<String>,
+    /// `any`, a level such as block, or preferred:block.
+    #[arg(long)]
+    topology: Option<String>,
+    /// Pods of one segment that lies inside one domain.
+    #[arg(long)]
+    segment_pods: Option<u32>,
+    /// Longest running time: 8h, 90m, 1d12h.
+    #[arg(long)]
+    time_limit: Option<String>,
+    /// Container image.
+    #[arg(long)]
+    image: Option<String>,
+    /// low, normal or high.
+    #[arg(long)]
+    priority: Option<String>,
+    /// What the money is spent for.
+    #[arg(long)]
+    project: Option<String>,
+    /// Simulated fleet only: how long its work takes.
+    #[arg(long)]
+    run_time: Option<String>,
+    /// Time between two saves.
+    #[arg(long)]
+    checkpoint_period: Option<String>,
+    /// How long one save stalls it.
+    #[arg(long)]
+    checkpoint_save: Option<String>,
+}
+
+/// `muster job list`.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Only these teams, with commas between.
+    #[arg(long)]
+    team: Option<String>,
+    /// Only these states, with commas between.
+    #[arg(long)]
+    state: Option<String>,
+    /// Only this owner.
+    #[arg(long)]
+    owner: Option<String>,
+    /// Only names that contain this.
+    #[arg(long)]
+    search: Option<String>,
+    /// newest or oldest first.
+    #[arg(long)]
+    sort: Option<String>,
+    /// Rows at most, 1 to 200.
+    #[arg(long, default_value_t = 50)]
+    limit: u32,
+    /// Where the page before ended.
+    #[arg(long)]
+    after: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
+}
+
+/// Why a spec cannot be sent.
+#[derive(Debug, Error)]
+enum SpecError {
+    #[error("{path} cannot be read: {problem}")]
+    File {
+        path: String,
+        problem: std::io::Error,
+    },
+    #[error("{path} is no {format}: {problem}")]
+    Syntax {
+        path: String,
+        format: &'static str,
+        problem: String,
+    },
+    #[error("{path} must hold named fields, such as team and image")]
+    NoFields { path: String },
+}
+
+/// Does it.
+pub async fn perform(command: JobCommand) -> Done {
+    match command {
+        JobCommand::Submit(args) => submit(&args).await,
+        JobCommand::List(args) => list(args).await,
+        JobCommand::Show { id, client: args } => {
+            let job: JobView = Client::new(&args)?.get(&format!("/jobs/{id}"), &[]).await?;
+            print(args.output, &job, draw_job)
+        }
+        JobCommand::Cancel {
+            id,
+            why,
+            client: args,
+        } => {
+            let job: JobView = Client::new(&args)?
+                .post(&format!("/jobs/{id}/cancel"), &json!({ "why": why }))
+                .await?;
+            print(args.output, &job, |job| {
+                vec![format!("job {id} is {}", now_is(&job.row)).into()]
+            })
+        }
+    }
+}
+
+fn now_is(row: &JobRow) -> String {
+    if row.stopping {
+        format!("{}, stopping", row.state)
+    } else {
+        row.state.to_string()
+    }
+}
+
+async fn submit(args: &SubmitArgs) -> Done {
+    let spec = spec(args)?;
+    let client = Client::new(&args.client)?;
+    if args.dry_run {
+        let dry: DryRun = client.post("/jobs?dry_run=true", &spec).await?;
+        return print(args.client.output, &dry, draw_dry_run);
+    }
+    let key = args
+        .key
+        .clone()
+        .unwrap_or_else(|| format!("cli-{:032x}", rand::random::<u128>()));
+    let submitted = send(&client, &spec, &key).await?;
+    if args.wait {
+        if args.client.output == Output::Table {
+            write_out(&format!("job {}", submitted.id))?;
+        }
+        return wait(&client, submitted.id, args.client.output).await;
+    }
+    print(args.client.output, &submitted, |submitted| {
+        let again = if submitted.repeated {
+            " (this key had made it before)"
+        } else {
+            ""
+        };
+        vec![format!("job {}{again}", submitted.id).into()]
+    })
+}
+
+/// Sends the spec; when the connection breaks, again under the same key.
+async fn send(client: &Client, spec: &Value, key: &str) -> Result<Submitted, ClientError> {
+    let mut tried = 1;
+    loop {
+        let request = client
+            .request(Method::POST, "/jobs")
+            .header("Idempotency-Key", key)
+            .json(spec);
+        match client.send(request).await {
+            Err(error) if error.may_pass() && tried < TRIES => {
+                eprintln!("muster: {error}; trying again");
+                tokio::time::sleep(Duration::from_millis(250 << tried)).await;
+                tried += 1;
+            }
+            other => return other,
+        }
+    }
+}
+
+/// The file's fields, and over them the flags.
+fn spec(args: &SubmitArgs) -> Result<Value, SpecError> {
+    let mut fields = match &args.file {
+        Some(path) => read_spec(path)?,
+        None => Map::new(),
+    };
+    let flags = &args.flags;
+    let given = [
+        ("team", flags.team.as_ref().map(|text| json!(text))),
+        ("name", flags.name.as_ref().map(|text| json!(text))),
+        ("flavours", flags.flavour.as_ref().map(|names| json!(names))),
+        ("pods", flags.pods.map(|pods| json!(pods))),
+        (
+            "gpus_per_pod",
+            flags.gpus_per_pod.as_ref().map(|text| json!(text)),
+        ),
+        ("topology", flags.topology.as_ref().map(|text| json!(text))),
+        ("segment_pods", flags.segment_pods.map(|pods| json!(pods))),
+        (
+            "time_limit",
+            flags.time_limit.as_ref().map(|text| json!(text)),
+        ),
+        ("image", flags.image.as_ref().map(|text| json!(text))),
+        ("priority", flags.priority.as_ref().map(|text| json!(text))),
+        ("project", flags.project.as_ref().map(|text| json!(text))),
+        ("run_time", flags.run_time.as_ref().map(|text| json!(text))),
+    ];
+    fields.extend(
+        given
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?))),
+    );
+    let saves = [
+        ("period", &flags.checkpoint_period),
+        ("save", &flags.checkpoint_save),
+    ];
+    for (name, text) in saves
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text.as_ref()?)))
+    {
+        let checkpoint = fields.entry("checkpoint").or_insert_with(|| json!({}));
+        if let Some(checkpoint) = checkpoint.as_object_mut() {
+            checkpoint.insert(name.to_owned(), json!(text));
+        }
+    }
+    Ok(Value::Object(fields))
+}
+
+fn read_spec(path: &Path) -> Result<Map<String, Value>, SpecError> {
+    let shown = path.display().to_string();
+    let mut text = String::new();
+    let read = if shown == "-" {
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(path)
+    };
+    let text = read.map_err(|problem| SpecError::File {
+        path: shown.clone(),
+        problem,
+    })?;
+    let ending = path
+        .extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default();
+    let format = match ending {
+        "json" => "JSON",
+        "toml" => "TOML",
+        "yaml" | "yml" => "YAML",
+        _ if text.trim_start().starts_with('{') => "JSON",
+        _ if toml::from_str::<Value>(&text).is_ok() => "TOML",
+        _ => "YAML",
+    };
+    let value: Result<Value, String> = match format {
+        "JSON" => serde_json::from_str(&text).map_err(|error| error.to_string()),
+        "TOML" => toml::from_str(&text).map_err(|error| error.to_string()),
+        _ => serde_norway::from_str(&text).map_err(|error| error.to_string()),
+    };
+    match value.map_err(|problem| SpecError::Syntax {
+        path: shown.clone(),
+        format,
+        problem,
+    })? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(SpecError::NoFields { path: shown }),
+    }
+}
+
+async fn list(args: ListArgs) -> Done {
+    let ListArgs {
+        team,
+        state,
+        owner,
+        search,
+        sort,
+        limit,
+        after,
+        client: args,
+    } = args;
+    let query = [
+        ("team", team),
+        ("state", state),
+        ("owner", owner),
+        ("search", search),
+        ("sort", sort),
+        ("limit", Some(limit.to_string())),
+        ("after", after),
+    ];
+    let list: JobList = Client::new(&args)?.get("/jobs", &query).await?;
+    print(args.output, &list, draw_list)
+}
+
+fn draw_list(list: &JobList) -> Vec<Block> {
+    let mut sheet = Sheet::new(&[
+        ">job",
+        "name",
+        "team",
+        "owner",
+        "state",
+        ">gpus",
+        "submitted",
+        "where or why",
+    ]);
+    for job in &list.jobs {
+        let reason = job.reason.as_ref().map(|reason| reason.text.clone());
+        let said = reason
+            .or_else(|| job.end_cause.clone())
+            .or_else(|| job.place.clone())
+            .unwrap_or_default();
+        sheet.row([
+            job.id.to_string(),
+            job.name.clone(),
+            job.team.clone(),
+            job.owner.clone(),
+            now_is(job),
+            job.gpus.to_string(),
+            time(job.submitted),
+            said,
+        ]);
+    }
+    let counts = list.counts;
+    let mut foot = format!(
+        "{} of {}: {} queued, {} active, {} ended",
+        list.jobs.len(),
+        list.total,
+        counts.queued,
+        counts.active,
+        counts.ended
+    );
+    if let Some(next) = &list.next {
+        foot.push_str(&format!("; the next ones with --after {next}"));
+    }
+    vec![sheet.into(), foot.into()]
+}
+
+fn draw_dry_run(dry: &DryRun) -> Vec<Block> {
+    let preview = &dry.preview;
+    let fits = match (&preview.place, &preview.reason) {
+        (Some(place), _) if preview.fits => format!("would start now on {}", place.text),
+        (_, Some(reason)) => format!("would wait: {}", reason.text),
+        _ if preview.fits => "would start now".to_owned(),
+        _ => "would wait".to_owned(),
+    };
+    let mut price = format!("{} {} an hour", preview.per_hour, preview.currency);
+    if let Some(limit) = &preview.at_limit {
+        price.push_str(&format!(
+            ", {limit} {} if it runs to its time limit",
+            preview.currency
+        ));
+    }
+    vec![
+        format!(
+            "{fits}\n{} GPUs own, {} borrowed\n{price}",
+            preview.own, preview.borrowed
+        )
+        .into(),
+    ]
+}
+
+/// A job, whole.
+pub fn draw_job(job: &JobView) -> Vec<Block> {
+    let row = &job.row;
+    let mut head = format!(
+        "job {}  {}  {}  {} GPUs in {} pods  {}",
+        row.id,
+        row.name,
+        row.team,
+        row.gpus,
+        row.pods,
+        now_is(row)
+    );
+    for said in [
+        row.reason.as_ref().map(|reason| &reason.text),
+        row.place.as_ref(),
+        row.end_cause.as_ref(),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        head.push_str(&format!("\n{said}"));
+    }
+    let mut steps = Sheet::new(&["step", "at", "by", "figure", "note"]);
+    for step in &job.steps {
+        let at = step.at.map(time).unwrap_or_default();
+        steps.row([
+            step.name.clone(),
+            at,
+            step.actor.clone(),
+            step.figure.clone(),
+            step.note.clone(),
+        ]);
+    }
+    let bill = &job.bill;
+    let cost = format!(
+        "cost so far: {} {} = {} GPU-h own ({}) + {} GPU-h borrowed ({})",
+        bill.totals.amount,
+        bill.currency,
+        bill.totals.own_gpu_hours,
+        bill.totals.own_amount,
+        bill.totals.borrowed_gpu_hours,
+        bill.totals.borrowed_amount
+    );
+    vec![head.into(), steps.into(), cost.into()]
+}
+
+/// The exit code that tells a job's end to a script.
+pub fn exit_code(state: contract::JobState) -> ExitCode {
+    use contract::JobState::{Cancelled, Succeeded, TimedOut};
+    ExitCode::from(match state {
+        Succeeded => 0,
+        Cancelled => 2,
+        TimedOut => 3,
+        _ => 1,
+    })
+}

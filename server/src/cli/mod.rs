@@ -1,0 +1,227 @@
+//! The command line. What concerns jobs, teams and bills goes through the REST interface like any other client; `token create`,
+//! `team show --data` and `journal verify` work on the box, in the data folder, also while the server runs.
+
+mod bill;
+mod client;
+mod fleet;
+mod job;
+mod table;
+mod wait;
+
+use crate::serve;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use client::ClientArgs;
+use control::{Mode, Options};
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Shares one GPU fleet among many teams: submit a job, watch it wait and run, read its bill.
+#[derive(Debug, Parser)]
+#[command(
+    name = "muster",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 done, 1 refused or failed, 2 wrong usage. `job submit --wait`: 0 succeeded, 1 failed, 2 cancelled, 3 timed out."
+)]
+struct Muster {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Starts the portal with the demo fleet: simulated machines and a month of history.
+    Demo(DemoArgs),
+    /// Starts the portal over what the data folder holds.
+    Serve(ServeArgs),
+    /// Jobs: submit, list, show, cancel.
+    #[command(subcommand)]
+    Job(job::JobCommand),
+    /// Teams and their quotas.
+    #[command(subcommand)]
+    Team(TeamCommand),
+    /// The quota tree.
+    #[command(subcommand)]
+    Quota(QuotaCommand),
+    /// Nodes of the fleet.
+    #[command(subcommand)]
+    Node(NodeCommand),
+    /// Monthly bills.
+    #[command(subcommand)]
+    Bill(bill::BillCommand),
+    /// Prints a completion script: `muster completions bash > /etc/bash_completion.d/muster`.
+    Completions {
+        /// For which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+struct DemoArgs {
+    /// Where to listen; loopback only, since the demo signs anybody in. Port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:3000")]
+    addr: String,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Seed of everything drawn; two runs of one seed are equal.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How fast the demo's clock runs.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    speed: u32,
+    /// Forgets the earlier demo of this data folder.
+    #[arg(long)]
+    fresh: bool,
+    /// Days of history generated at the first start.
+    #[arg(long, hide = true)]
+    history_days: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// Where to listen.
+    #[arg(long, default_value = "127.0.0.1:3000")]
+    addr: String,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+struct DataArgs {
+    /// The data folder; made when absent.
+    #[arg(long, value_name = "DIR", default_value = "./muster-data")]
+    data: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+enum TeamCommand {
+    /// All teams with their quotas.
+    List {
+        #[command(flatten)]
+        client: ClientArgs,
+    },
+    /// One team; with --data on the box, without a token.
+    Show {
+        /// The team's name.
+        team: String,
+        /// Read it from this data folder instead of from the server.
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum QuotaCommand {
+    /// Cohorts and teams: nominal, used, borrowed, lent.
+    Show {
+        #[command(flatten)]
+        client: ClientArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum NodeCommand {
+    /// All nodes with their health and what is free.
+    List {
+        #[command(flatten)]
+        client: ClientArgs,
+    },
+}
+
+/// What a command ends with when nothing broke: its exit code.
+type Done = Result<ExitCode, Box<dyn Error>>;
+
+/// Reads the command line, does it, and says what went wrong in a line each.
+pub fn run() -> ExitCode {
+    log_to_stderr();
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error),
+    };
+    match runtime.block_on(perform(Muster::parse().command)) {
+        Ok(code) => code,
+        Err(error) => fail(error.as_ref()),
+    }
+}
+
+fn fail(error: &dyn Error) -> ExitCode {
+    eprintln!("muster: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        eprintln!("  because: {cause}");
+        source = cause.source();
+    }
+    ExitCode::FAILURE
+}
+
+fn log_to_stderr() {
+    let filter =
+        tracing_subscriber::EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+}
+
+async fn perform(command: Command) -> Done {
+    match command {
+        Command::Demo(demo) => serve(&demo.addr, demo_options(&demo)).await,
+        Command::Serve(args) => {
+            serve(
+                &args.addr,
+                Options {
+                    data: args.data.data.clone(),
+                    mode: Mode::Serve,
+                },
+            )
+            .await
+        }
+        Command::Job(command) => job::perform(command).await,
+        Command::Team(TeamCommand::List { client }) => fleet::teams(&client).await,
+        Command::Team(TeamCommand::Show { team, client, .. }) => fleet::team(&client, &team).await,
+        Command::Quota(QuotaCommand::Show { client }) => fleet::quotas(&client).await,
+        Command::Node(NodeCommand::List { client }) => fleet::nodes(&client).await,
+        Command::Bill(command) => bill::perform(command).await,
+        Command::Completions { shell } => {
+            clap_complete::generate(
+                shell,
+                &mut Muster::command(),
+                "muster",
+                &mut std::io::stdout(),
+            );
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn demo_options(demo: &DemoArgs) -> Options {
+    Options {
+        data: demo.data.data.clone(),
+        mode: Mode::Demo {
+            seed: demo.seed,
+            speed: demo.speed,
+            fresh: demo.fresh,
+        },
+    }
+}
+
+async fn serve(addr: &str, options: Options) -> Done {
+    serve::run(addr, options).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Muster::command().debug_assert();
+    }
+}

@@ -1,0 +1,90 @@
+//! Waiting for a job's end, with one line that says where it is and why.
+
+use super::Done;
+use super::client::{Client, ClientError, Output};
+use super::job::{draw_job, exit_code};
+use super::table::print;
+use contract::JobView;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_millis(500);
+/// Looks in a row that may fail before it gives up: about a minute.
+const FAILURES_MAX: u32 = 120;
+
+/// Waits; the exit code is the end state's.
+pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
+    let mut line = Line::default();
+    let mut failures = 0;
+    loop {
+        let looked: Result<JobView, ClientError> = client.get(&format!("/jobs/{id}"), &[]).await;
+        match looked {
+            Ok(job) if job.row.state.ended() => {
+                line.end();
+                print(output, &job, draw_job)?;
+                return Ok(exit_code(job.row.state));
+            }
+            Ok(job) => {
+                failures = 0;
+                line.show(&progress(&job));
+            }
+            Err(error) if error.may_pass() && failures < FAILURES_MAX => {
+                failures += 1;
+                line.show(&format!("{error}; looking again"));
+            }
+            Err(error) => {
+                line.end();
+                return Err(error.into());
+            }
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+}
+
+fn progress(job: &JobView) -> String {
+    let row = &job.row;
+    let said = row
+        .reason
+        .as_ref()
+        .map(|reason| reason.text.as_str())
+        .or(row.place.as_deref())
+        .unwrap_or_default();
+    let position = row
+        .position
+        .map(|position| format!(" (place {position} in the queue)"))
+        .unwrap_or_default();
+    if said.is_empty() {
+        format!("{}{position}", row.state)
+    } else {
+        format!("{}{position}: {said}", row.state)
+    }
+}
+
+/// A line on standard error: written over itself on a terminal, one more line at each change elsewhere.
+#[derive(Default)]
+struct Line {
+    shown: String,
+}
+
+impl Line {
+    fn show(&mut self, text: &str) {
+        if self.shown == text {
+            return;
+        }
+        let mut err = std::io::stderr().lock();
+        // A progress line that cannot be written is no reason to stop waiting.
+        let _ = if err.is_terminal() {
+            write!(err, "\r\x1b[K{text}").and_then(|()| err.flush())
+        } else {
+            writeln!(err, "{text}")
+        };
+        self.shown = text.to_owned();
+    }
+
+    fn end(&self) {
+        if !self.shown.is_empty() && std::io::stderr().is_terminal() {
+            eprintln!();
+        }
+    }
+}

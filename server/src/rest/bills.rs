@@ -1,0 +1,241 @@
+//! Usage lines and bills: the same query as on the page, as JSON and as CSV.
+
+use super::Problems;
+use super::caller::Caller;
+use super::input::Query;
+use super::problem::Refused;
+use crate::door::Door;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, CONTENT_DISPOSITION, CONTENT_TYPE, VARY};
+use axum::response::{IntoResponse, Response};
+use contract::{BillTotals, BillView, FieldError, UsageLineView};
+
+/// A team's usage lines in a month, in order.
+#[utoipa::path(get, path = "/api/v1/usage", tag = "bills", operation_id = "usage",
+    params(
+        ("team" = String, Query, description = "The team"),
+        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-[0-9]{2}$"),
+        ("job" = Option<u64>, Query, description = "Only this job"),
+        ("limit" = Option<u32>, Query, description = "At most, 200 when left out", minimum = 1, maximum = 1000),
+        ("after" = Option<u64>, Query, description = "Where the page before ended"),
+    ),
+    responses((status = 200, description = "Usage lines", body = [UsageLineView]), Problems))]
+pub async fn usage(
+    State(door): State<Door>,
+    Caller(actor): Caller,
+    mut query: Query,
+) -> Result<Json<Vec<UsageLineView>>, Refused> {
+    let team = query.text("team");
+    if team.is_none() {
+        query.flag("team", "name the team whose usage it is".to_owned());
+    }
+    let month = month(&mut query);
+    let job = query.number("job", 0, i64::MAX as u64);
+    let limit = query.number("limit", 1, 1_000).unwrap_or(200) as u32;
+    let after = query.number("after", 0, i64::MAX as u64);
+    query.finish()?;
+    let everyone = door.control.everyone(&actor);
+    Ok(Json(
+        everyone
+            .usage(
+                &team.unwrap_or_default(),
+                month.as_deref(),
+                job,
+                limit,
+                after,
+            )
+            .await?,
+    ))
+}
+
+/// The month over every team that the caller may read.
+#[utoipa::path(get, path = "/api/v1/bills", tag = "bills", operation_id = "bills",
+    params(("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-[0-9]{2}$")),
+    responses((status = 200, description = "The month by team", content((BillView = "application/json"), (String = "text/csv"))), Problems))]
+pub async fn bills(
+    State(door): State<Door>,
+    Caller(actor): Caller,
+    mut query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let month = month(&mut query);
+    query.finish()?;
+    let bill = door
+        .control
+        .everyone(&actor)
+        .bills(month.as_deref())
+        .await?;
+    Ok(if wants_csv(&headers) {
+        csv_answer(&bill)
+    } else {
+        json_answer(&bill)
+    })
+}
+
+/// A team's month with its lines. As CSV with `Accept: text/csv` or `.csv` after the team's name.
+#[utoipa::path(get, path = "/api/v1/bills/{team}", tag = "bills", operation_id = "bill",
+    params(
+        ("team" = String, Path, description = "The team's name; with `.csv` behind it the answer is CSV"),
+        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-[0-9]{2}$"),
+    ),
+    responses((status = 200, description = "The team's month", content((BillView = "application/json"), (String = "text/csv"))), Problems))]
+pub async fn bill(
+    State(door): State<Door>,
+    Caller(actor): Caller,
+    Path(team): Path<String>,
+    mut query: Query,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
+    let month = month(&mut query);
+    query.finish()?;
+    let (team, csv) = match team.strip_suffix(".csv") {
+        Some(team) => (team, true),
+        None => (team.as_str(), wants_csv(&headers)),
+    };
+    let bill = door
+        .control
+        .everyone(&actor)
+        .bill(team, month.as_deref())
+        .await?;
+    Ok(if csv {
+        csv_answer(&bill)
+    } else {
+        json_answer(&bill)
+    })
+}
+
+/// A month as `2026-11`.
+fn month(query: &mut Query) -> Option<String> {
+    let text = query.text("month")?;
+    let digits =
+        |part: &str, count| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+    let good = text.split_once('-').is_some_and(|(year, month)| {
+        digits(year, 4) && digits(month, 2) && (1..=12).contains(&month.parse().unwrap_or(0))
+    });
+    if !good {
+        query.flag(
+            "month",
+            FieldError::new("month", "a month like 2026-11").message,
+        );
+    }
+    good.then_some(text)
+}
+
+fn wants_csv(headers: &HeaderMap) -> bool {
+    let accept = headers
+        .get(ACCEPT)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    accept.split(',').any(|offer| {
+        offer
+            .split(';')
+            .next()
+            .is_some_and(|kind| kind.trim() == "text/csv")
+    })
+}
+
+fn json_answer(bill: &BillView) -> Response {
+    ([(VARY, "Accept")], Json(bill)).into_response()
+}
+
+/// A bill as a CSV file: a line for each job and flavour (or each team), and last a row `total`, which is the page's.
+pub fn csv_answer(bill: &BillView) -> Response {
+    let name = bill.team.as_deref().unwrap_or("all-teams");
+    let file = format!("attachment; filename=\"muster-{name}-{}.csv\"", bill.month);
+    let headers = [
+        (CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
+        (CONTENT_DISPOSITION, file),
+        (VARY, "Accept".to_owned()),
+    ];
+    (headers, csv_text(bill)).into_response()
+}
+
+fn csv_text(bill: &BillView) -> String {
+    let mut rows = vec![
+        [
+            "row",
+            "month",
+            "team",
+            "job",
+            "name",
+            "project",
+            "owner",
+            "flavour",
+            "own_gpu_hours",
+            "own_amount",
+            "borrowed_gpu_hours",
+            "borrowed_amount",
+            "failed_launch_gpu_hours",
+            "gpu_hours",
+            "amount",
+            "currency",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    let mut push = |row: &str, team: &str, about: [&str; 5], totals: &BillTotals| {
+        let BillTotals {
+            own_gpu_hours,
+            own_amount,
+            borrowed_gpu_hours,
+            borrowed_amount,
+            failed_launch_gpu_hours,
+            gpu_hours,
+            amount,
+        } = totals;
+        let mut cells = vec![row.to_owned(), bill.month.clone(), team.to_owned()];
+        cells.extend(about.map(str::to_owned));
+        let sums = [
+            own_gpu_hours,
+            own_amount,
+            borrowed_gpu_hours,
+            borrowed_amount,
+            failed_launch_gpu_hours,
+            gpu_hours,
+            amount,
+        ];
+        cells.extend(sums.map(String::clone));
+        cells.push(bill.currency.clone());
+        rows.push(cells);
+    };
+    match &bill.team {
+        Some(team) => {
+            for line in &bill.lines {
+                let about = [
+                    &line.job.to_string(),
+                    &line.name,
+                    &line.project,
+                    &line.owner,
+                    line.flavour.as_str(),
+                ];
+                push("line", team, about, &line.totals);
+            }
+        }
+        None => bill
+            .teams
+            .iter()
+            .for_each(|team| push("team", &team.team, [""; 5], &team.totals)),
+    }
+    push(
+        "total",
+        bill.team.as_deref().unwrap_or_default(),
+        [""; 5],
+        &bill.totals,
+    );
+    rows.iter().map(|cells| csv_line(cells)).collect()
+}
+
+/// One record as RFC 4180 has it.
+fn csv_line(cells: &[String]) -> String {
+    let quote = |cell: &String| {
+        if cell.contains(['"', ',', '\n', '\r']) {
+            format!("\"{}\"", cell.replace('"', "\"\""))
+        } else {
+            cell.clone()
+        }
+    };
+    let cells: Vec<_> = cells.iter().map(quote).collect();
+    format!("{}\r\n", cells.join(","))
+}

@@ -1,0 +1,179 @@
+//! Starting and stopping: the address, the services, the doors.
+
+use crate::door::{Door, stopped};
+use crate::{rest, web};
+use axum::extract::DefaultBodyLimit;
+use axum::{Router, middleware};
+use control::{Control, Mode, OpenError, Options, ServiceError};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::net::{TcpListener, lookup_host};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::trace::TraceLayer;
+
+/// Largest request body.
+const BODY_MAX: usize = 1 << 20;
+/// How long answers under way may take once the server stops.
+const CLOSE_WITHIN: Duration = Duration::from_secs(10);
+
+/// Why it did not start, in one line with the way out.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The address does not parse or resolve.
+    #[error("{addr} is no address to listen on: write it like 127.0.0.1:3000")]
+    Address {
+        /// As given.
+        addr: String,
+    },
+    /// The demo signs anybody in.
+    #[error(
+        "{addr} is not a loopback address, and the demo signs anybody in: use --addr 127.0.0.1:PORT"
+    )]
+    NotLoopback {
+        /// As given.
+        addr: String,
+    },
+    /// Somebody else listens there.
+    #[error(
+        "{addr} is taken by another program: stop that one, or choose another port with --addr"
+    )]
+    Taken {
+        /// The address.
+        addr: SocketAddr,
+    },
+    /// It cannot be listened on.
+    #[error("cannot listen on {addr} ({problem}): choose another address with --addr")]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// What the system says.
+        problem: io::Error,
+    },
+    /// The control plane does not open.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The session table cannot be made.
+    #[error("the sessions cannot be stored: is the data folder writable?")]
+    Sessions(#[source] ServiceError),
+    /// The system refuses something that always works.
+    #[error("the system refuses: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Runs until SIGTERM or ctrl-c.
+pub async fn run(addr: &str, options: Options) -> Result<(), StartError> {
+    let demo = matches!(options.mode, Mode::Demo { .. });
+    let listener = listen(addr, demo).await?;
+    let bound = listener.local_addr()?;
+    let mut stop = stop_signals()?;
+    let control = tokio::select! {
+        opened = Control::open(options) => opened?,
+        () = stopped(&mut stop) => return Ok(()),
+    };
+    let router = router(&control, stop.clone()).await?;
+    announce(bound, demo);
+    let mut stopping = stop.clone();
+    let graceful = axum::serve(listener, router).with_graceful_shutdown(async move {
+        stopped(&mut stopping).await;
+    });
+    let deadline = async {
+        stopped(&mut stop).await;
+        tokio::time::sleep(CLOSE_WITHIN).await;
+    };
+    let served = tokio::select! {
+        served = async { graceful.await } => served,
+        () = deadline => Ok(()),
+    };
+    control.close().await;
+    Ok(served?)
+}
+
+fn announce(bound: SocketAddr, demo: bool) {
+    if demo {
+        println!("Muster is at http://{bound} — sign in as fraud-ml engineer on the first page");
+    } else {
+        println!("Muster is at http://{bound}");
+    }
+}
+
+async fn listen(addr: &str, demo: bool) -> Result<TcpListener, StartError> {
+    let wrong = || StartError::Address {
+        addr: addr.to_owned(),
+    };
+    let resolved: Vec<SocketAddr> = lookup_host(addr).await.map_err(|_| wrong())?.collect();
+    let bind = if demo {
+        resolved.iter().find(|addr| addr.ip().is_loopback())
+    } else {
+        resolved.first()
+    };
+    let bind = match (bind, resolved.is_empty()) {
+        (Some(bind), _) => *bind,
+        (None, true) => return Err(wrong()),
+        (None, false) => {
+            return Err(StartError::NotLoopback {
+                addr: addr.to_owned(),
+            });
+        }
+    };
+    TcpListener::bind(bind)
+        .await
+        .map_err(|problem| match problem.kind() {
+            io::ErrorKind::AddrInUse => StartError::Taken { addr: bind },
+            _ => StartError::Listen {
+                addr: bind,
+                problem,
+            },
+        })
+}
+
+/// Turns true at SIGTERM or ctrl-c.
+fn stop_signals() -> io::Result<watch::Receiver<bool>> {
+    let (say, hear) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        say.send_replace(true);
+        // A second one does not wait.
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        std::process::exit(130);
+    });
+    Ok(hear)
+}
+
+/// All doors, from the outside in: request id, log, headers, files, own names, session, routes.
+async fn router(control: &Control, stopping: watch::Receiver<bool>) -> Result<Router, StartError> {
+    // Leptos' resources run on this; it is set already when a test starts two servers in one process.
+    let _ = any_spawner::Executor::init_tokio();
+    let door = Door::new(control.clone(), stopping.clone());
+    let sessions = web::session::layer(control, stopping)
+        .await
+        .map_err(StartError::Sessions)?;
+    let inside = web::router(&door)
+        .merge(rest::router())
+        .layer(sessions)
+        .merge(rest::probes())
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(middleware::from_fn_with_state(
+            door.clone(),
+            web::own_names_only,
+        ))
+        .layer(middleware::from_fn(web::files))
+        .layer(middleware::from_fn(web::secure))
+        .layer(CatchPanicLayer::new())
+        .layer(TraceLayer::new_for_http().on_failure(()))
+        .layer(PropagateRequestIdLayer::new(rest::REQUEST_ID))
+        .layer(SetRequestIdLayer::new(rest::REQUEST_ID, MakeRequestUuid));
+    Ok(inside.with_state(door))
+}

@@ -1,0 +1,70 @@
+//! The portal's door: pages rendered by Leptos, plain form posts, the event stream.
+//!
+//! From the outside in: headers on every answer, the browser's files, the session, the cross-site check, the guard that sends to
+//! sign-in whoever is not signed in, and then the page. Nothing below the guard asks who is there: it is told.
+
+mod forms;
+mod guard;
+mod headers;
+mod live;
+mod page;
+pub mod session;
+
+pub use headers::secure;
+
+use crate::assets;
+use crate::door::Door;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, post};
+use tower_http::csrf::CsrfLayer;
+
+/// All routes of the portal. What is no route is the portal's own page for that.
+pub fn router(door: &Door) -> Router<Door> {
+    let guarded = Router::new()
+        .route("/live", get(live::stream))
+        .route("/jobs/new", get(page::show).post(forms::submit))
+        .route("/jobs/{id}/cancel", post(forms::cancel))
+        .route("/tokens", get(page::show).post(forms::create_token))
+        .route("/tokens/{id}/revoke", post(forms::revoke_token))
+        .route("/bills/{team}", get(forms::bill))
+        .fallback(page::show)
+        .layer(middleware::from_fn_with_state(
+            door.clone(),
+            guard::signed_in,
+        ));
+    let open = Router::new()
+        .route("/sign-in", get(guard::sign_in_page).post(guard::sign_in))
+        .route("/sign-out", post(guard::sign_out));
+    guarded
+        .merge(open)
+        .layer(CsrfLayer::new())
+        .layer(middleware::from_fn_with_state(
+            door.clone(),
+            page::show_refusals,
+        ))
+}
+
+/// The browser's files, before anything else is asked.
+pub async fn files(request: Request, next: Next) -> Response {
+    if matches!(*request.method(), Method::GET | Method::HEAD)
+        && let Some(file) = assets::asset(
+            request.uri().path().trim_start_matches('/'),
+            request.headers(),
+        )
+    {
+        return file;
+    }
+    next.run(request).await
+}
+
+/// The demo answers only to names of this machine: a page elsewhere whose name was pointed here is not one of them.
+pub async fn own_names_only(State(door): State<Door>, request: Request, next: Next) -> Response {
+    if door.control.is_demo() && !guard::is_own_name(request.headers()) {
+        return guard::misdirected();
+    }
+    next.run(request).await
+}
