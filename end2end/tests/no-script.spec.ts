@@ -10,7 +10,8 @@ test("without JavaScript one submits a job, sees it and cancels it", async ({ pa
   await page.goto("/queue?search=no-script-e2e");
   await page.getByRole("link", { name: "no-script-e2e" }).click();
   await expect(page).toHaveURL(new RegExp(`/jobs/${job}$`));
-  await page.getByRole("button", { name: /^Cancel/ }).click();
+  await page.getByText("Cancel…").click();
+  await page.getByRole("button", { name: "Cancel this one job" }).click();
   await page.goto(`/jobs/${job}`);
   await expect(page.getByText(/Cancelled|stopping/).first()).toBeVisible();
 });

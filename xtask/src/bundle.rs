@@ -155,18 +155,20 @@ fn charts(place: &Place, made: &Path) -> Result<(), Failure> {
     run("esbuild of Chart.js", esbuild)
 }
 
-/// Bundles the font's faces and then `style/*.css` in the order of their names.
+/// From the general to the particular: a later sheet may refine an earlier one.
+const SHEETS: [&str; 4] = ["tokens.css", "base.css", "parts.css", "pages.css"];
+
+/// Bundles the font's faces, then the sheets of `style/` in their order, and any other by name after them.
 fn styles(place: &Place, made: &Path) -> Result<(), Failure> {
-    let mut sheets = vec![place.root.join("xtask/font.css")];
-    let style = place.root.join("style");
-    sheets.extend(
-        files::below(&style)?
-            .into_iter()
-            .filter(|f| f.extension().is_some_and(|e| e == "css")),
-    );
+    let mut found = files::below(&place.root.join("style"))?;
+    found.retain(|file| file.extension().is_some_and(|e| e == "css"));
+    found.sort_by_key(|file| {
+        let known = SHEETS.iter().position(|name| file.ends_with(name));
+        known.unwrap_or(SHEETS.len())
+    });
+    let sheets = std::iter::once(place.root.join("xtask/font.css")).chain(found);
     let entry = place.work().join("entry.css");
     let imports: String = sheets
-        .iter()
         .map(|sheet| format!("@import {:?};\n", sheet.display().to_string()))
         .collect();
     fs::write(&entry, imports).map_err(Failure::disk("write", &entry))?;

@@ -135,7 +135,14 @@ fn format(place: &Place) -> Result<Tally, Failure> {
 fn clippy(place: &Place) -> Result<Tally, Failure> {
     need_component("clippy", "clippy")?;
     let mut clippy = cargo(&place.root);
-    clippy.args(["clippy", "--all-targets", "--keep-going", "--", "-D", "warnings"]);
+    clippy.args([
+        "clippy",
+        "--all-targets",
+        "--keep-going",
+        "--",
+        "-D",
+        "warnings",
+    ]);
     run("cargo clippy", clippy).map(|()| Tally::DONE)
 }
 
