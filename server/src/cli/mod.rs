@@ -5,6 +5,7 @@ mod bill;
 mod client;
 mod fleet;
 mod job;
+mod replay;
 mod table;
 mod wait;
 
@@ -50,6 +51,8 @@ enum Command {
     /// Monthly bills.
     #[command(subcommand)]
     Bill(bill::BillCommand),
+    /// Replays a public trace and prints one table.
+    Replay(replay::ReplayArgs),
     /// Prints a completion script: `muster completions bash > /etc/bash_completion.d/muster`.
     Completions {
         /// For which shell.
@@ -188,6 +191,7 @@ async fn perform(command: Command) -> Done {
         Command::Quota(QuotaCommand::Show { client }) => fleet::quotas(&client).await,
         Command::Node(NodeCommand::List { client }) => fleet::nodes(&client).await,
         Command::Bill(command) => bill::perform(command).await,
+        Command::Replay(args) => replay::perform(&args),
         Command::Completions { shell } => {
             clap_complete::generate(
                 shell,

@@ -1,0 +1,224 @@
+//! A running `muster demo`, and those who ask it.
+
+use reqwest::{Client, Method, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Nothing here takes longer, also on a slow machine.
+pub const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The built binary.
+pub fn muster() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_muster"))
+}
+
+/// A running demo. Dropped, it is killed.
+pub struct Server {
+    child: Child,
+    pub url: String,
+    pub data: PathBuf,
+    _folder: Option<TempDir>,
+}
+
+impl Server {
+    /// Over a new folder, with a day of history and its clock this fast.
+    pub async fn start(speed: u32) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut server = Self::over(folder.path(), speed).await;
+        server._folder = Some(folder);
+        server
+    }
+
+    /// Over this folder; returns once it answers that it is ready.
+    pub async fn over(data: &Path, speed: u32) -> Self {
+        let mut child = muster()
+            .args([
+                "demo",
+                "--addr",
+                "127.0.0.1:0",
+                "--seed",
+                "1",
+                "--history-days",
+                "1",
+            ])
+            .args(["--speed", &speed.to_string(), "--data"])
+            .arg(data)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("muster starts");
+        let out = BufReader::new(child.stdout.take().expect("its output"));
+        let url = out
+            .lines()
+            .map_while(Result::ok)
+            .find_map(|line| {
+                line.split(' ')
+                    .find(|word| word.starts_with("http://"))
+                    .map(str::to_owned)
+            })
+            .expect("muster says where it is before it ends");
+        let server = Self {
+            child,
+            url,
+            data: data.to_owned(),
+            _folder: None,
+        };
+        server.ready().await;
+        server
+    }
+
+    async fn ready(&self) {
+        let asked = async {
+            let mut pause = tokio::time::interval(Duration::from_millis(20));
+            loop {
+                pause.tick().await;
+                let answer = reqwest::get(format!("{}/readyz", self.url)).await;
+                if answer.is_ok_and(|answer| answer.status().is_success()) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(DEADLINE, asked)
+            .await
+            .expect("ready within the deadline");
+    }
+
+    /// `kill -9`, at whatever it is doing.
+    pub fn kill(mut self) {
+        self.child.kill().expect("killed");
+        self.child.wait().expect("gone");
+    }
+
+    /// A client with a token made on the box while the server runs.
+    pub fn person(&self, id: &str) -> Person {
+        let made = muster()
+            .args(["token", "create", "--as", id, "--data"])
+            .arg(&self.data)
+            .output()
+            .expect("it runs");
+        let text = stdout(&made);
+        let token = text.lines().last().unwrap_or_default().to_owned();
+        assert!(
+            token.len() > 20 && !token.contains(' '),
+            "the secret alone is on the last line: {text}"
+        );
+        Person {
+            http: client(),
+            url: self.url.clone(),
+            token,
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A client that follows no redirects.
+pub fn client() -> Client {
+    Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(DEADLINE)
+        .build()
+        .expect("a client")
+}
+
+/// Standard output of a command that did well.
+pub fn stdout(output: &Output) -> String {
+    assert!(
+        output.status.success(),
+        "{:?}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+/// Somebody with a token.
+#[derive(Clone)]
+pub struct Person {
+    pub http: Client,
+    pub url: String,
+    pub token: String,
+}
+
+impl Person {
+    /// A request below `/api/v1`.
+    pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.http
+            .request(method, format!("{}/api/v1{path}", self.url))
+            .bearer_auth(&self.token)
+    }
+
+    /// Sends it: status and JSON.
+    pub async fn ask(&self, request: RequestBuilder) -> (StatusCode, Value) {
+        let answer = request.send().await.expect("an answer");
+        let status = answer.status();
+        let text = answer.text().await.expect("a body");
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    /// `GET` of something that is there.
+    pub async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.ask(self.request(Method::GET, path)).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {body}");
+        body
+    }
+
+    /// Submits a spec under a key.
+    pub async fn submit(&self, spec: &Value, key: &str) -> (StatusCode, Value) {
+        self.ask(
+            self.request(Method::POST, "/jobs")
+                .header("Idempotency-Key", key)
+                .json(spec),
+        )
+        .await
+    }
+
+    /// Asks for a job until `done` holds.
+    pub async fn job_until(&self, id: u64, done: impl Fn(&Value) -> bool) -> Value {
+        let asked = async {
+            let mut pause = tokio::time::interval(Duration::from_millis(20));
+            loop {
+                pause.tick().await;
+                let job = self.get(&format!("/jobs/{id}")).await;
+                if done(&job) {
+                    return job;
+                }
+            }
+        };
+        tokio::time::timeout(DEADLINE, asked)
+            .await
+            .unwrap_or_else(|_| panic!("job {id} does not get there"))
+    }
+
+    /// The command line as this person.
+    pub fn cli(&self, args: &[&str]) -> Output {
+        muster()
+            .args(args)
+            .env("MUSTER_URL", &self.url)
+            .env("MUSTER_TOKEN", &self.token)
+            .output()
+            .expect("it runs")
+    }
+}
+
+/// A fine-tune on 32 GPUs of one block that works for two hours.
+pub fn fine_tune(name: &str) -> Value {
+    json!({
+        "team": "fraud-ml", "name": name, "image": "fraud/train:4.12", "flavours": ["h100-80g"], "pods": 4, "gpus_per_pod": 8,
+        "topology": "block", "time_limit": "12h", "run_time": "2h", "checkpoint": { "period": "30m", "save": "30s" },
+    })
+}
+
+/// One small job that needs no GPU.
+pub fn small_job(name: &str) -> Value {
+    json!({ "team": "fraud-ml", "name": name, "image": "fraud/count:1", "gpus_per_pod": 0, "run_time": "10m" })
+}
