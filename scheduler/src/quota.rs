@@ -462,3 +462,6 @@ fn largest_remainder(amount: i64, weights: &[(usize, i64)], part: usize) -> i64 
         .map_or(0, |&(_, weight)| weight);
     (exact(weight) / sum) as i64 + i64::from(extra)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! The vectors of the module's page, and what follows from them.
+
+use super::*;
+use crate::{Cohort, Flavour, Team};
+
+const H100: &str = "h100";
+
+/// `(name, parent, [nominal, borrowing limit, lending limit], charged)`; cohorts are charged nothing.
+type Line = (
+    &'static str,
+    Option<&'static str>,
+    [Option<u64>; 3],
+    Option<u64>,
+);
+
+const NO: Option<u64> = None;
+
+fn tree(lines: &[Line]) -> State {
+    let mut state = State::default();
+    state.flavours.insert(
+        H100.into(),
+        Flavour {
+            id: H100.into(),
+            title: H100.into(),
+        },
+    );
+    for &(name, parent, [nominal, borrowing_limit, lending_limit], charged) in lines {
+        let gpus = |n: u64| MilliGpu::gpus(n);
+        let nominal = gpus(nominal.unwrap_or(0));
+        let (borrowing_limit, lending_limit) = (borrowing_limit.map(gpus), lending_limit.map(gpus));
+        let quotas = BTreeMap::from([(
+            H100.into(),
+            Quota {
+                nominal,
+                borrowing_limit,
+                lending_limit,
+            },
+        )]);
+        let parent = parent.map(CohortId::from);
+        let Some(charged) = charged else {
+            state.cohorts.insert(
+                name.into(),
+                Cohort {
+                    id: name.into(),
+                    parent,
+                    quotas,
+                },
+            );
+            continue;
+        };
+        let team = Team {
+            id: name.into(),
+            cohort: parent,
+            weight_milli: 1_000,
+            quotas,
+            default_time_limit: None,
+        };
+        state.teams.insert(name.into(), team);
+        state
+            .charged
+            .insert(name.into(), BTreeMap::from([(H100.into(), gpus(charged))]));
+    }
+    state
+}
+
+fn figures(state: &State, team: &str) -> QuotaFigures {
+    quota_figures(state, &team.into(), &H100.into())
+}
+
+/// `(team, available, maximum, lent)` in GPUs.
+fn check(lines: &[Line], expect: &[(&str, u64, u64, u64)]) {
+    let state = tree(lines);
+    for &(team, available, maximum, lent) in expect {
+        let figures = figures(&state, team);
+        let found = (
+            figures.available.whole(),
+            figures.maximum.whole(),
+            figures.lent.whole(),
+        );
+        assert_eq!(found, (available, maximum, lent), "team {team}");
+    }
+}
+
+#[test]
+fn two_levels_by_hand() {
+    check(
+        &[
+            ("c", None, [NO, NO, NO], None),
+            ("a", Some("c"), [Some(10), NO, Some(6)], Some(2)),
+            ("b", Some("c"), [Some(4), Some(5), NO], Some(7)),
+        ],
+        &[("a", 5, 14, 3), ("b", 2, 9, 0)],
+    );
+}
+
+#[test]
+fn three_levels_by_hand() {
+    check(
+        &[
+            ("r", None, [Some(8), NO, NO], None),
+            ("x", Some("r"), [Some(4), Some(3), Some(5)], None),
+            ("a", Some("x"), [Some(6), NO, NO], Some(9)),
+            ("b", Some("r"), [Some(2), NO, NO], Some(1)),
+        ],
+        // x may be charged its guaranteed 5, its lendable 5 and 3 borrowed; b everything but what x keeps.
+        &[("a", 4, 13, 0), ("b", 10, 15, 0)],
+    );
+}
+
+#[test]
+fn a_team_alone_neither_lends_nor_borrows() {
+    check(
+        &[("a", None, [Some(8), NO, NO], Some(3))],
+        &[("a", 5, 8, 0)],
+    );
+}
+
+#[test]
+fn a_cut_quota_leaves_nothing_available_and_evicts_nobody() {
+    check(
+        &[
+            ("c", None, [NO, NO, NO], None),
+            ("a", Some("c"), [Some(2), NO, NO], Some(9)),
+            ("b", Some("c"), [Some(4), NO, NO], Some(0)),
+        ],
+        &[("a", 0, 6, 0), ("b", 0, 6, 4)],
+    );
+}
+
+#[test]
+fn what_is_lent_adds_up_to_what_is_borrowed() {
+    let state = tree(&[
+        ("c", None, [NO, NO, NO], None),
+        ("a", Some("c"), [Some(10), NO, NO], Some(17)),
+        ("b", Some("c"), [Some(5), NO, NO], Some(1)),
+        ("d", Some("c"), [Some(5), NO, NO], Some(0)),
+        ("e", Some("c"), [Some(5), NO, Some(2)], Some(0)),
+    ]);
+    let lent: Vec<u64> = ["a", "b", "d", "e"]
+        .map(|team| figures(&state, team).lent.0)
+        .to_vec();
+    assert_eq!(figures(&state, "a").borrowed, MilliGpu::gpus(7));
+    assert_eq!(lent.iter().sum::<u64>(), 7_000);
+    // 7,000 over 4,000 + 5,000 + 2,000: 2,545 5/11, 3,181 9/11, 1,272 8/11; two more to the largest remainders.
+    assert_eq!(lent, [0, 2_545, 3_182, 1_273]);
+}
+
+#[test]
+fn shortage_is_told_where_it_is() {
+    let state = tree(&[
+        ("r", None, [Some(8), NO, NO], None),
+        ("x", Some("r"), [Some(4), Some(3), Some(5)], None),
+        ("a", Some("x"), [Some(6), Some(20), NO], Some(9)),
+        ("b", Some("r"), [Some(2), Some(4), NO], Some(1)),
+    ]);
+    let tree = QuotaTree::of(&state);
+    let at = |team: &str, gpus: u64| match tree.short_at(
+        tree.team(&team.into()).unwrap(),
+        0,
+        MilliGpu::gpus(gpus),
+    ) {
+        ShortAt::Team => "team".to_owned(),
+        ShortAt::Cohort(cohort) => tree.cohort(cohort).unwrap().to_string(),
+    };
+    assert_eq!(at("a", 5), "x", "x may borrow no more than 3");
+    assert_eq!(at("b", 6), "team", "b may borrow no more than 4");
+    let borrowers = tree.borrowers(0, 0);
+    assert_eq!(borrowers, [("a".into(), MilliGpu::gpus(3))]);
+}
