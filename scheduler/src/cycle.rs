@@ -6,6 +6,7 @@ use crate::maximum::{Hardware, never, of_shape};
 use crate::place::{Shape, UnknownLevel, seek, take, within};
 use crate::plan::Candidate;
 use crate::quota::{QuotaTree, ShortAt};
+use crate::reserve::{Closed, Reservations, Wanting};
 use crate::room::{Room, View, Yard, YardKey, pool_of};
 use crate::{Blocker, FlavourId, JobId, JobSpec, MilliGpu, Millis, Placement, Pool, State, TeamId};
 use std::collections::{BTreeMap, HashMap};
@@ -82,8 +83,7 @@ pub(crate) struct Cycle<'a> {
     /// Only looked up, never walked: its order reaches nothing.
     class_index: HashMap<ClassKey<'a>, usize, BuildHasherDefault<DefaultHasher>>,
     pub classes: Vec<Class<'a>>,
-    /// Flavours that a job which waits for room has closed to those behind it: its rank and id.
-    pub closed: BTreeMap<usize, (usize, JobId)>,
+    reservations: Reservations,
 }
 
 impl<'a> Cycle<'a> {
@@ -100,7 +100,7 @@ impl<'a> Cycle<'a> {
             spots: Vec::new(),
             class_index: HashMap::default(),
             classes: Vec::new(),
-            closed: BTreeMap::new(),
+            reservations: Reservations::default(),
             state,
             now,
         }
@@ -248,40 +248,65 @@ impl<'a> Cycle<'a> {
         if !self.classes[class].never.is_empty() || job.backs_off(self.now).is_some() {
             return None;
         }
-        let team = self.classes[class].team?;
         if !self.classes[class].spent {
-            for offer in self.offers_in_order(class, team) {
-                if let Some(placement) = self.try_offer(class, team, offer) {
+            for offer in self.offers_in_order(class) {
+                if let Some(placement) = self.try_offer(class, offer, rank) {
                     return Some(placement);
                 }
             }
             self.classes[class].spent = true;
         }
         if self.now.since(job.submitted) >= self.state.policy.reserve_after {
-            self.reserve(job.id, class, team, rank);
+            self.reserve(job.id, class, rank);
         }
         None
     }
 
     /// Offers inside nominal first, then those that borrow; each in order of preference.
-    fn offers_in_order(&self, class: usize, team: usize) -> Vec<usize> {
-        let class = &self.classes[class];
-        let borrows = |offer: &usize| match class.offers[*offer].flavour {
-            Some((_, flavour)) => !self.tree.inside_nominal(team, flavour, class.gpus),
-            None => false,
+    fn offers_in_order(&self, class: usize) -> Vec<usize> {
+        let borrows = |offer: &usize| {
+            let wanting = self.wanting(class, *offer, 0);
+            wanting.is_some_and(
+                |Wanting {
+                     team,
+                     flavour,
+                     gpus,
+                     ..
+                 }| !self.tree.inside_nominal(team, flavour, gpus),
+            )
         };
-        let mut order: Vec<usize> = (0..class.offers.len()).collect();
+        let mut order: Vec<usize> = (0..self.classes[class].offers.len()).collect();
         order.sort_by_key(borrows);
         order
     }
 
-    fn try_offer(&mut self, class: usize, team: usize, offer: usize) -> Option<Placement> {
-        let gpus = self.classes[class].gpus;
+    /// A job of a class that wants an offer; `None` if the offer has no flavour to want.
+    fn wanting(&self, class: usize, offer: usize, rank: usize) -> Option<Wanting> {
+        let class = &self.classes[class];
+        let ((_, flavour), team) = (class.offers[offer].flavour?, class.team?);
+        Some(Wanting {
+            rank,
+            team,
+            flavour,
+            gpus: class.gpus,
+        })
+    }
+
+    /// The job that another one must not pass, should it want this offer.
+    pub(crate) fn ahead_of(&self, class: usize, offer: usize, rank: usize) -> Option<JobId> {
+        self.reservations
+            .ahead_of(self.wanting(class, offer, rank)?, &self.tree)
+    }
+
+    fn try_offer(&mut self, class: usize, offer: usize, rank: usize) -> Option<Placement> {
         let Offer { flavour, spot, .. } = self.classes[class].offers[offer];
         let Spot {
             yard, shape, full, ..
         } = self.spots[spot];
-        if full || !self.has_quota(team, flavour, gpus) || self.is_closed(flavour) {
+        let wanting = self.wanting(class, offer, rank);
+        let may = wanting.is_none_or(|wanting| self.has_quota(wanting))
+            && self.ahead_of(class, offer, rank).is_none();
+        if full || !may {
             return None;
         }
         let yard = &self.yards[yard];
@@ -291,7 +316,13 @@ impl<'a> Cycle<'a> {
         };
         let pods = take(yard, &mut self.room, &shape, &found);
         let within = within(yard, &self.state.topology, &found);
-        if let Some((_, flavour)) = flavour {
+        if let Some(Wanting {
+            team,
+            flavour,
+            gpus,
+            ..
+        }) = wanting
+        {
             self.tree.charge(team, flavour, gpus);
         }
         Some(Placement {
@@ -301,25 +332,47 @@ impl<'a> Cycle<'a> {
         })
     }
 
-    fn has_quota(&self, team: usize, flavour: Option<(&FlavourId, usize)>, gpus: MilliGpu) -> bool {
-        flavour.is_none_or(|(_, flavour)| gpus <= self.tree.available(team, flavour))
+    fn has_quota(
+        &self,
+        Wanting {
+            team,
+            flavour,
+            gpus,
+            ..
+        }: Wanting,
+    ) -> bool {
+        gpus <= self.tree.available(team, flavour)
     }
 
-    fn is_closed(&self, flavour: Option<(&FlavourId, usize)>) -> bool {
-        flavour.is_some_and(|(_, flavour)| self.closed.contains_key(&flavour))
-    }
-
-    /// Closes the first flavour in which the job lacks nothing but room.
-    fn reserve(&mut self, job: JobId, class: usize, team: usize, rank: usize) {
-        for offer in self.offers_in_order(class, team) {
-            let Offer { flavour, spot, .. } = self.classes[class].offers[offer];
-            let Some((_, index)) = flavour else { continue };
-            let lacks_room_only =
-                self.has_quota(team, flavour, self.classes[class].gpus) && !self.is_closed(flavour);
-            if lacks_room_only && self.could_hold(spot) {
-                self.closed.insert(index, (rank, job));
+    /// Closes the first flavour in which the job lacks nothing but room; if there is none, the first in which it lacks
+    /// quota that is its team's own.
+    fn reserve(&mut self, job: JobId, class: usize, rank: usize) {
+        let mut own = None;
+        for offer in self.offers_in_order(class) {
+            let Some(wanting) = self.wanting(class, offer, rank) else {
+                continue;
+            };
+            let spot = self.classes[class].offers[offer].spot;
+            if self.ahead_of(class, offer, rank).is_some() || !self.could_hold(spot) {
+                continue;
+            }
+            let Wanting {
+                team,
+                flavour,
+                gpus,
+                ..
+            } = wanting;
+            if self.has_quota(wanting) {
+                self.reservations.close(job, wanting, Closed::ToAll);
                 return;
             }
+            if own.is_none() && self.tree.owns(team, flavour, gpus) {
+                own = Some(wanting);
+            }
+        }
+        if let Some(wanting) = own {
+            self.reservations
+                .close(job, wanting, Closed::ToBorrowers { of: wanting.team });
         }
     }
 

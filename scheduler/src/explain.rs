@@ -5,7 +5,7 @@
 
 use crate::cycle::{Cycle, Lacks};
 use crate::plan::Candidate;
-use crate::{Blocker, JobId, MilliGpu, Reason};
+use crate::{Blocker, MilliGpu, Reason};
 
 /// Why a job waits that has not started in this cycle.
 pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: usize) -> Reason {
@@ -13,12 +13,11 @@ pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: us
         return Reason::of(cycle.classes[class].never.clone());
     }
     let until = job.backs_off(cycle.now);
-    let ahead = |cycle: &Cycle, offer: usize| ahead_of(cycle, class, offer, rank);
     cycle.judge(class);
     let offers = 0..cycle.classes[class].offers.len();
     let closest = offers.min_by_key(|&offer| {
         let Lacks { quota, room } = &cycle.lacks(class)[offer];
-        let reserved = ahead(cycle, offer).is_some();
+        let reserved = cycle.ahead_of(class, offer, rank).is_some();
         (
             usize::from(quota.is_some()) + usize::from(reserved) + usize::from(room.is_some()),
             short_by(quota),
@@ -29,20 +28,14 @@ pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: us
     if let Some(offer) = closest {
         let Lacks { quota, room } = &cycle.lacks(class)[offer];
         all.extend(quota.clone());
-        all.extend(ahead(cycle, offer).map(|job| Blocker::BehindReservation { job }));
+        all.extend(
+            cycle
+                .ahead_of(class, offer, rank)
+                .map(|job| Blocker::BehindReservation { job }),
+        );
         all.extend(room.clone());
     }
     Reason::of(all)
-}
-
-/// The job that closed an offer's flavour before this one's turn.
-fn ahead_of(cycle: &Cycle, class: usize, offer: usize, rank: usize) -> Option<JobId> {
-    let (_, flavour) = cycle.classes[class].offers[offer].flavour?;
-    cycle
-        .closed
-        .get(&flavour)
-        .filter(|&&(closer, _)| closer < rank)
-        .map(|&(_, job)| job)
 }
 
 fn short_by(quota: &Option<Blocker>) -> MilliGpu {

@@ -48,6 +48,7 @@ mod policy;
 mod quota;
 mod rate;
 mod reason;
+mod reserve;
 mod room;
 mod state;
 mod units;

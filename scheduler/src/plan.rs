@@ -4,8 +4,8 @@
 //! 3. **Order**: priority, first submit time, id. (Claims with held room, borrowing height and share go before these.)
 //! 4. **Admit**: quota, then placement. Flavours in order of preference, those that stay inside nominal before those
 //!    that borrow.
-//! 5. **Reserve**: a job that waited over `reserve_after`, has the quota and lacks only the room, closes its flavour to
-//!    all behind it, provided that the healthy hardware could hold it. (Planned starts and backfill go here.)
+//! 5. **Reserve**: a job that waited over `reserve_after` closes its flavour to those behind it, to all if it lacks only
+//!    room, to its team and to borrowers if it lacks quota of its own. (Planned starts and backfill go here.)
 //! 6. **Explain** every job left waiting, against the state after the cycle.
 //!
 //! Within a cycle room and quota only shrink. So what was too big once stays too big: no shape is sought twice.

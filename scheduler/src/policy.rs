@@ -10,7 +10,8 @@ pub struct Policy {
     pub launch_timeout: Millis,
     /// First wait after a failed launch; doubles with each failure, up to an hour (1 min; Kueue's requeuing back-off: 1 min).
     pub launch_back_off: Millis,
-    /// A gang that waited this long for room of the right shape is not passed by others of its flavour any more (30 min).
+    /// A job that waited this long for room of the right shape is not passed by others of its flavour any more; one that
+    /// waited for its team's own quota, not by its team nor by borrowers (30 min).
     pub reserve_after: Millis,
     /// Failures that a job survives when it says nothing (5).
     pub restart_budget: u32,

@@ -332,6 +332,11 @@ impl<'a> QuotaTree<'a> {
         cell.usage + signed(gpus) <= cell.nominal
     }
 
+    /// True when so many GPUs are the team's own, whoever uses them now.
+    pub(crate) fn owns(&self, team: usize, flavour: usize, gpus: MilliGpu) -> bool {
+        signed(gpus) <= self.cell(team, flavour).nominal
+    }
+
     /// The most that a team could ever be charged: what is available when nobody is charged anything.
     pub(crate) fn maximum(&self, team: usize, flavour: usize) -> MilliGpu {
         fn of(tree: &QuotaTree, node: usize, flavour: usize) -> i64 {
@@ -396,7 +401,8 @@ impl<'a> QuotaTree<'a> {
         false
     }
 
-    fn root(&self, mut node: usize) -> usize {
+    /// The top of the tree that a node is in.
+    pub(crate) fn root(&self, mut node: usize) -> usize {
         while let Some(parent) = self.parent[node] {
             node = parent;
         }

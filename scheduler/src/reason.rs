@@ -71,7 +71,8 @@ pub enum Blocker {
         /// Who holds it: teams that borrow there, most first, at most three.
         holders: Vec<(TeamId, MilliGpu)>,
     },
-    /// An older gang of the flavour has waited over `reserve_after` for room of its shape: nobody passes it.
+    /// A job ahead has waited over `reserve_after` in the flavour. If it lacks room of its shape, nobody passes it; if it
+    /// lacks quota of its team's own, nobody of its team does, and nobody who would borrow in its tree.
     BehindReservation {
         /// The gang.
         job: JobId,

@@ -294,13 +294,11 @@ fn check_reason(world: &World, waiting: &Waiting) {
         reason.all
     );
     assert_eq!(waiting.position.is_none(), reason.never());
-    let liftable =
-        |blocker: &Blocker| matches!(blocker, Blocker::Quota { .. } | Blocker::Room { .. });
-    if !reason.all.iter().all(liftable) {
+    if reason.never() {
         return;
     }
     assert!(
-        starts_without(world, waiting.job, &reason.all),
+        starts_without(world, waiting.job, &reason.all, &[]),
         "lifting all of {:?} starts it",
         reason.all
     );
@@ -311,8 +309,14 @@ fn check_reason(world: &World, waiting: &Waiting) {
             .filter(|blocker| *blocker != left)
             .cloned()
             .collect();
+        let ahead = match left {
+            // What is lifted besides may help the job ahead, too, or make this one no borrower.
+            Blocker::BehindReservation { .. } if !others.is_empty() => continue,
+            Blocker::BehindReservation { job } => vec![*job],
+            _ => Vec::new(),
+        };
         assert!(
-            !starts_without(world, waiting.job, &others),
+            !starts_without(world, waiting.job, &others, &ahead),
             "{left:?} is no blocker"
         );
     }
@@ -330,11 +334,14 @@ fn precedence(blocker: &Blocker) -> u8 {
     }
 }
 
-/// True when the job, alone in the queue, starts once the blockers are lifted: quota by owning more, room by new nodes.
-fn starts_without(world: &World, job: JobId, lifted: &[Blocker]) -> bool {
+/// True when the job, with only `ahead` before it in the queue, starts once the blockers are lifted: quota by owning
+/// more, room by new nodes.
+fn starts_without(world: &World, id: JobId, lifted: &[Blocker], ahead: &[JobId]) -> bool {
     let mut state = world.state.clone();
-    state.queue.retain(|turn| turn.2 == job);
-    let team = world.state.jobs[&job].spec.team.clone();
+    state
+        .queue
+        .retain(|turn| turn.2 == id || ahead.contains(&turn.2));
+    let team = world.state.jobs[&id].spec.team.clone();
     for blocker in lifted {
         match blocker {
             Blocker::Quota { flavour, .. } => {
@@ -342,10 +349,18 @@ fn starts_without(world: &World, job: JobId, lifted: &[Blocker]) -> bool {
                 quotas.get_mut(flavour).expect("its quota").nominal += MilliGpu::gpus(1_000);
             }
             Blocker::Room { flavour, .. } => add_block(&mut state, flavour),
-            other => panic!("cannot lift {other:?}"),
+            Blocker::BackOff { .. } => state.jobs.get_mut(&id).expect("the job").not_before = None,
+            // The job ahead is not in the queue.
+            Blocker::BehindReservation { .. } => {}
+            Blocker::Misconfigured { .. }
+            | Blocker::NoMatchingFlavour { .. }
+            | Blocker::ExceedsMaximum { .. } => {
+                panic!("cannot lift {blocker:?}")
+            }
         }
     }
-    !plan(&state, world.now).events.is_empty()
+    let started = |event: &Event| matches!(event.fact, Fact::JobAdmitted { job, .. } if job == id);
+    plan(&state, world.now).events.iter().any(started)
 }
 
 fn add_block(state: &mut State, flavour: &FlavourId) {
