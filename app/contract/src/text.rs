@@ -14,6 +14,20 @@ pub struct Gpus(pub MilliGpu);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(pub Millis);
 
+impl Gpus {
+    /// So many whole GPUs.
+    pub const fn whole(n: u64) -> Self {
+        Self(MilliGpu::gpus(n))
+    }
+}
+
+impl Span {
+    /// A span of so many milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(Millis(ms))
+    }
+}
+
 impl fmt::Display for Gpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0.to_string())

@@ -1,0 +1,230 @@
+//! A team's bill of a month: by project, by job, day by day; the same figures as the CSV.
+
+use super::Page;
+use super::bills::{months, range, totals};
+use crate::PageContext;
+use crate::forms;
+use crate::islands::DayChart;
+use crate::parts::{
+    PageHead, amount, blank, count, day_name, gpu_hours, money, month_name, rounded,
+};
+use crate::url::Url;
+use contract::{BillLine, BillView, DayUsage};
+use leptos::prelude::*;
+
+/// Lines on the page; the rest is in the CSV.
+const LINES: usize = 200;
+
+/// The page.
+pub async fn bill(context: &PageContext, team: &str, month: Option<&str>) -> Page {
+    let bill = context.everyone()?.bill(team, month).await?;
+    let crumbs = vec![
+        (
+            Some(Url::Bills {
+                month: Some(bill.month.clone()),
+            }),
+            "Bills".to_owned(),
+        ),
+        (None, team.to_owned()),
+    ];
+    let title = format!("{team}, {}", month_name(&bill.month));
+    let open = bill.until < bill.to;
+    let state = if open { "Open: so far " } else { "Over: " };
+    let jobs: u64 = bill.projects.iter().map(|project| project.jobs).sum();
+    let say = view! { {state}<b class="nw">{money(&bill.currency, &bill.totals.amount)}</b>" for "{count(jobs)}" jobs in "{count(bill.projects.len() as u64)}" projects." };
+    let csv = forms::bill_csv(team, &bill.month);
+    Ok(view! {
+        <PageHead title=title crumbs=crumbs say=say.into_any()>
+            <a class="btn" href=csv download>"CSV"</a>
+        </PageHead>
+        {months(&bill)}
+        <div data-live="facts">{totals(&bill)}</div>
+        <div class="grid two">
+            <div data-live="projects">{projects(&bill)}</div>
+            {days(&bill)}
+        </div>
+        <div data-live="lines">{lines(&bill)}</div>
+        {range(&bill)}
+    }
+    .into_any())
+}
+
+fn projects(bill: &BillView) -> impl IntoView + use<> {
+    let rows: Vec<_> = bill
+        .projects
+        .iter()
+        .map(|project| {
+            let totals = &project.totals;
+            view! {
+                <tr id=format!("project-{}", project.project)>
+                    <th scope="row">{project.project.clone()}</th>
+                    <td class="n q">{count(project.jobs)}</td>
+                    <td class="n">{gpu_hours(&totals.gpu_hours)}</td>
+                    <td class="n">{amount(&totals.own_amount)}</td>
+                    <td class="n">{amount(&totals.borrowed_amount)}</td>
+                    <td class="n"><b>{amount(&totals.amount)}</b></td>
+                </tr>
+            }
+        })
+        .collect();
+    let totals = &bill.totals;
+    let content = if rows.is_empty() {
+        blank("No usage in this month.", None).into_any()
+    } else {
+        view! {
+            <div class="scroll" tabindex="0">
+                <table class="bill">
+                    <caption class="sr">"By project"</caption>
+                    {heads("Project", "Jobs", &bill.currency)}
+                    <tbody>{rows}</tbody>
+                    <tfoot>
+                        <tr>
+                            <th scope="row">"Total"</th>
+                            <td></td>
+                            <td class="n">{gpu_hours(&totals.gpu_hours)}</td>
+                            <td class="n">{amount(&totals.own_amount)}</td>
+                            <td class="n">{amount(&totals.borrowed_amount)}</td>
+                            <td class="n">{amount(&totals.amount)}</td>
+                        </tr>
+                    </tfoot>
+                </table>
+            </div>
+        }
+        .into_any()
+    };
+    view! { <section><h2>"By project"</h2>{content}</section> }
+}
+
+fn heads(first: &'static str, second: &'static str, currency: &str) -> impl IntoView + use<> {
+    view! {
+        <thead>
+            <tr>
+                <th scope="col">{first}</th>
+                <th scope="col" class="n">{second}</th>
+                <th scope="col" class="n">"GPU-hours"</th>
+                <th scope="col" class="n">"Own"</th>
+                <th scope="col" class="n">"Borrowed"</th>
+                <th scope="col" class="n">"Total, "{currency.to_owned()}</th>
+            </tr>
+        </thead>
+    }
+}
+
+/// The chart, with the server's own drawing below until Chart.js has drawn, and the table behind it.
+fn days(bill: &BillView) -> impl IntoView + use<> {
+    let rows: Vec<_> = bill
+        .days
+        .iter()
+        .map(|day| {
+            let number = day.day.rsplit('-').next().unwrap_or_default().trim_start_matches('0').to_owned();
+            view! {
+                <tr data-day=number data-own=day.own_gpu_hours.clone() data-borrowed=day.borrowed_gpu_hours.clone()>
+                    <th scope="row">{day_name(&day.day)}</th>
+                    <td class="n">{gpu_hours(&day.own_gpu_hours)}</td>
+                    <td class="n">{gpu_hours(&day.borrowed_gpu_hours)}</td>
+                </tr>
+            }
+        })
+        .collect();
+    view! {
+        <section class="panel" id="days-panel">
+            <h2>"Day by day, GPU-hours"</h2>
+            <div class="chart">{bars(&bill.days)}<DayChart table="days".to_owned() /></div>
+            <ul class="key">
+                <li><svg width="10" height="10" aria-hidden="true"><rect class="c-own" width="10" height="10" /></svg>"own"</li>
+                <li><svg width="10" height="10" aria-hidden="true"><rect class="c-borrowed" width="10" height="10" /></svg>"borrowed"</li>
+            </ul>
+            <details class="more" id="days-table">
+                <summary>"As a table"</summary>
+                <div class="scroll tall" tabindex="0">
+                    <table id="days">
+                        <caption class="sr">"GPU-hours by day"</caption>
+                        <thead><tr><th scope="col">"Day"</th><th scope="col" class="n">"Own"</th><th scope="col" class="n">"Borrowed"</th></tr></thead>
+                        <tbody data-live="days">{rows}</tbody>
+                    </table>
+                </div>
+            </details>
+        </section>
+    }
+}
+
+/// GPU-hours in ten-thousandths: only for the height of a bar.
+fn e4(text: &str) -> u64 {
+    text.replace('.', "").parse().unwrap_or(0)
+}
+
+fn bars(days: &[DayUsage]) -> impl IntoView + use<> {
+    let both = |day: &DayUsage| e4(&day.own_gpu_hours) + e4(&day.borrowed_gpu_hours);
+    let highest = days.iter().map(both).max().unwrap_or(0).max(1);
+    let count = days.len().max(1) as u64;
+    let step = 10_000 / count;
+    let percent = |part: u64| format!("{}.{:02}%", part / 100, part % 100);
+    let rects: Vec<_> = days
+        .iter()
+        .enumerate()
+        .map(|(index, day)| {
+            let high = |text: &str| e4(text) * 9_500 / highest;
+            let (own, borrowed) = (high(&day.own_gpu_hours), high(&day.borrowed_gpu_hours));
+            let x = percent(index as u64 * step);
+            let wide = percent(step * 7 / 10);
+            view! {
+                <rect class="c-own" x=x.clone() y=percent(10_000 - own) width=wide.clone() height=percent(own) />
+                <rect class="c-borrowed" x=x y=percent(10_000 - own - borrowed) width=wide height=percent(borrowed) />
+            }
+        })
+        .collect();
+    let said = format!(
+        "GPU-hours by day; the table below has them. The highest day has {}.",
+        rounded(&format!("{}.{:04}", highest / 10_000, highest % 10_000), 1)
+    );
+    view! { <svg class="bars" width="100%" height="100%" role="img" aria-label=said>{rects}</svg> }
+}
+
+fn lines(bill: &BillView) -> impl IntoView + use<> {
+    let rows: Vec<_> = bill.lines.iter().take(LINES).map(line).collect();
+    let rest = bill.lines.len().saturating_sub(LINES);
+    let rest = (rest > 0).then(|| {
+        let csv = forms::bill_csv(bill.team.as_deref().unwrap_or_default(), &bill.month);
+        view! { <p class="q">{count(rest as u64)}" more lines are in the "<a class="link" href=csv download>"CSV"</a>", which has all of them."</p> }
+    });
+    view! {
+        <section class="lines-section">
+            <h2>"By job, "{count(bill.lines.len() as u64)}" lines"</h2>
+            <div class="scroll" tabindex="0">
+                <table class="bill">
+                    <caption class="sr">"By job and flavour"</caption>
+                    <thead>
+                        <tr>
+                            <th scope="col">"Job"</th>
+                            <th scope="col">"Project"</th>
+                            <th scope="col">"Owner"</th>
+                            <th scope="col">"Flavour"</th>
+                            <th scope="col" class="n">"GPU-hours"</th>
+                            <th scope="col" class="n">"Own"</th>
+                            <th scope="col" class="n">"Borrowed"</th>
+                            <th scope="col" class="n">"Total, "{bill.currency.clone()}</th>
+                        </tr>
+                    </thead>
+                    <tbody>{rows}</tbody>
+                </table>
+            </div>
+            {rest}
+        </section>
+    }
+}
+
+fn line(line: &BillLine) -> impl IntoView + use<> {
+    let totals = &line.totals;
+    view! {
+        <tr id=format!("line-{}-{}", line.job, line.flavour)>
+            <th scope="row"><a href=Url::Job(line.job).to_string()>{line.name.clone()}</a><span class="u id">{line.job}</span></th>
+            <td class="q">{line.project.clone()}</td>
+            <td class="q">{line.owner.clone()}</td>
+            <td class="q">{line.flavour.clone()}</td>
+            <td class="n">{gpu_hours(&totals.gpu_hours)}</td>
+            <td class="n">{amount(&totals.own_amount)}</td>
+            <td class="n">{amount(&totals.borrowed_amount)}</td>
+            <td class="n"><b>{amount(&totals.amount)}</b></td>
+        </tr>
+    }
+}

@@ -1,0 +1,169 @@
+//! One job, from submit to bill.
+
+use super::Page;
+use super::job_parts::{
+    asked_for, at_risk, checkpoints, cost, same_elsewhere, what_happened, where_it_runs,
+};
+use crate::PageContext;
+use crate::forms;
+use crate::parts::{
+    Field, PageHead, badge, clock, count, gpus, reason_block, span, span_ms, steps_strip,
+    text_field, when,
+};
+use crate::url::{LIVE, QueueUrl, Start, Url};
+use contract::{FieldError, JobState, JobView, MapBlock};
+use control::ServiceError;
+use leptos::prelude::*;
+
+/// The page.
+pub async fn job(context: &PageContext, id: u64) -> Page {
+    let actor = context
+        .actor
+        .as_ref()
+        .ok_or(ServiceError::Unauthenticated)?;
+    let job = context.control.visible(actor, id).await?.show().await?;
+    let blocks = match &job.placement {
+        Some(place) if !job.row.state.ended() => {
+            let map = context.everyone()?.map().await?;
+            let mine = map
+                .blocks
+                .into_iter()
+                .filter(|block| place.blocks.contains(&block.name));
+            mine.collect()
+        }
+        _ => Vec::new(),
+    };
+    let row = &job.row;
+    let crumbs = vec![
+        (Some(Url::Queue(QueueUrl::default())), "Queue".to_owned()),
+        (Some(Url::team_queue(&row.team, &LIVE)), row.team.clone()),
+        (None, format!("job {}", row.id)),
+    ];
+    let like = Url::NewJob(Start::Like(row.id)).to_string();
+    let cancel = cancel(&job, &context.errors);
+    Ok(view! {
+        <PageHead title=row.name.clone() crumbs=crumbs say=say(&job)>
+            <a class="btn quiet" href=like>"Clone"</a>
+            {cancel}
+        </PageHead>
+        <div data-live="steps">{steps_strip(&job.steps, job.now)}</div>
+        <div class="grid two">
+            <div class="grid" data-live="job">{left(&job, &blocks)}</div>
+            <div class="grid">
+                <div class="grid" data-live="cost">{cost(&job)}</div>
+                {asked_for(&job)}
+                {same_elsewhere(&job)}
+            </div>
+        </div>
+    }
+    .into_any())
+}
+
+fn left(job: &JobView, blocks: &[MapBlock]) -> impl IntoView + use<> {
+    let reason = job.row.reason.as_ref().map(|reason| {
+        view! { <section class="panel" id="why"><h2>"Why it waits"</h2>{reason_block(reason)}</section> }
+    });
+    view! { {reason}{where_it_runs(job, blocks)}{checkpoints(job)}{what_happened(job)} }
+}
+
+/// The one line: state, size, since when, until when.
+fn say(job: &JobView) -> AnyView {
+    let (row, now) = (&job.row, job.now);
+    let flavours = row.flavours.join(" or ");
+    let size = match row.gpus.0.0 {
+        0 => "without GPUs".to_owned(),
+        _ => format!("{} {flavours}", gpus(row.gpus)),
+    };
+    let stopping = row.stopping.then_some(", stopping");
+    let rest = match row.state {
+        JobState::Queued => {
+            let place = row.position.map(|place| {
+                format!(
+                    ", place {} in the queue of {}",
+                    count(place.into()),
+                    row.team
+                )
+            });
+            format!(
+                "for {size} since {}{}.",
+                clock(row.submitted, now),
+                place.unwrap_or_default()
+            )
+            .into_any()
+        }
+        state if state.ended() => {
+            let ended = row.ended.map(|at| view! { " at "{when(at, now)} });
+            let ran = (job.ran_ms > 0).then(|| format!(" after running {}", span_ms(job.ran_ms)));
+            let cause = row.end_cause.clone().map(|cause| format!(": {cause}"));
+            view! { "on "{size}{ended}{ran}{cause}"." }.into_any()
+        }
+        _ => {
+            let since = row
+                .started
+                .map(|at| view! { " since "{when(at, now)}" ("{span(at, now)}")" });
+            let by = row
+                .ends_by
+                .map(|at| view! { ", ends by "<b>{when(at, now)}</b>" at the latest" });
+            view! { "on "{size}{since}{by}"." }.into_any()
+        }
+    };
+    view! { {badge(row.state, row.reason.as_ref())}{stopping}" "{rest} }.into_any()
+}
+
+/// Cancelling, in place: what is lost is said before it is done. Without a script it works the same.
+fn cancel(job: &JobView, errors: &[FieldError]) -> Option<AnyView> {
+    let row = &job.row;
+    if row.state.ended() {
+        return None;
+    }
+    if !job.may_cancel {
+        let why = job
+            .cancel_refused
+            .clone()
+            .unwrap_or_else(|| "not yours to cancel".to_owned());
+        return Some(
+            view! {
+                <span class="refused">
+                    <button class="btn" disabled aria-describedby="cancel-why">"Cancel"</button>
+                    <span class="hint" id="cancel-why">{why}</span>
+                </span>
+            }
+            .into_any(),
+        );
+    }
+    let holds = matches!(
+        row.state,
+        JobState::Running | JobState::Reclaiming | JobState::Starting
+    );
+    let loss = if holds {
+        let lost = at_risk(job);
+        format!(
+            "Its {} GPUs are given back. Work since the last checkpoint is lost: {lost} GPU-hours.",
+            gpus(row.gpus)
+        )
+    } else {
+        "It holds no GPU: nothing is lost but its place in the queue.".to_owned()
+    };
+    let field = Field {
+        name: "why",
+        label: "Why (for those who read it later)",
+        value: "",
+        hint: "",
+        errors,
+    };
+    let open = !errors.is_empty();
+    Some(
+        view! {
+            <details class="cancel" open=open>
+                <summary class="btn">"Cancel…"</summary>
+                <form class="panel" method="post" action=forms::cancel(row.id)>
+                    <h2>"Cancel "{row.name.clone()}"?"</h2>
+                    <p data-live="loss">{loss}</p>
+                    {text_field(field, "", None)}
+                    <button class="btn danger">"Cancel this one job"</button>
+                </form>
+            </details>
+        }
+        .into_any(),
+    )
+}

@@ -1,0 +1,301 @@
+//! The map: every block, rack, node and card; the same as a table.
+
+use super::Page;
+use crate::PageContext;
+use crate::islands::MapHover;
+use crate::parts::{Block, Mark, PageHead, blank, block_svg, card_key, count, gpus, plural};
+use crate::url::{MapLook, MapUrl, Url};
+use contract::{FleetView, MapBlock, MapCard, MapNode, MapView};
+use control::ServiceError;
+use leptos::prelude::*;
+use std::collections::BTreeMap;
+
+/// The page.
+pub async fn map(context: &PageContext, url: &MapUrl) -> Page {
+    let everyone = context.everyone()?;
+    let (fleet, mut map) = (everyone.fleet().await?, everyone.map().await?);
+    let all: Vec<String> = map.blocks.iter().map(|block| block.name.clone()).collect();
+    if let Some(wanted) = &url.block {
+        map.blocks.retain(|block| block.name == *wanted);
+        if map.blocks.is_empty() {
+            return Err(ServiceError::NotFound(format!("block {wanted}")));
+        }
+    }
+    let say = summary(&fleet, &map).into_any();
+    let other = MapUrl {
+        look: match url.look {
+            MapLook::Picture => MapLook::Table,
+            MapLook::Table => MapLook::Picture,
+        },
+        block: url.block.clone(),
+    };
+    let other_word = match url.look {
+        MapLook::Picture => "As a table",
+        MapLook::Table => "As a picture",
+    };
+    let whole = url.block.as_ref().map(|_| {
+        let url = MapUrl {
+            look: url.look,
+            block: None,
+        };
+        view! { <a class="btn quiet" href=Url::Map(url).to_string()>"All blocks"</a> }
+    });
+    let content = match url.look {
+        MapLook::Picture => picture(&map).into_any(),
+        MapLook::Table => table(&map, &all, url).into_any(),
+    };
+    let mut crumbs = Vec::new();
+    if let Some(block) = &url.block {
+        crumbs = vec![
+            (Some(Url::Map(MapUrl::default())), "Map".to_owned()),
+            (None, block.clone()),
+        ];
+    }
+    Ok(view! {
+        <PageHead title="Map" crumbs=crumbs say=say>
+            {whole}
+            <a class="btn" href=Url::Map(other).to_string()>{other_word}</a>
+        </PageHead>
+        {content}
+    }
+    .into_any())
+}
+
+fn summary(fleet: &FleetView, map: &MapView) -> String {
+    let flavours: Vec<_> = fleet
+        .flavours
+        .iter()
+        .map(|flavour| {
+            let blocks = map
+                .blocks
+                .iter()
+                .filter(|block| block.flavour == flavour.flavour)
+                .count() as u64;
+            format!(
+                "{} {} in {}",
+                gpus(flavour.total),
+                flavour.title,
+                plural(blocks, "block", "blocks")
+            )
+        })
+        .collect();
+    let whole: u32 = fleet
+        .flavours
+        .iter()
+        .map(|flavour| flavour.whole_blocks_free)
+        .sum();
+    let sick: u32 = fleet
+        .unhealthy
+        .iter()
+        .filter(|(health, _)| health != "spare")
+        .map(|(_, nodes)| nodes)
+        .sum();
+    let whole = match whole {
+        0 => "No block is whole and free".to_owned(),
+        1 => "One whole block is free".to_owned(),
+        n => format!("{n} whole blocks are free"),
+    };
+    let sick = match sick {
+        0 => "every node is well".to_owned(),
+        1 => "1 node takes nothing new".to_owned(),
+        n => format!("{n} nodes take nothing new"),
+    };
+    format!("{}. {whole}; {sick}.", flavours.join(", "))
+}
+
+/// Blocks by flavour, each a drawing; its heading leads to its table.
+fn picture(map: &MapView) -> impl IntoView + use<> {
+    let mut flavours: BTreeMap<&str, Vec<&MapBlock>> = BTreeMap::new();
+    for block in &map.blocks {
+        flavours.entry(&block.flavour).or_default().push(block);
+    }
+    // The largest part of the fleet comes first.
+    let mut flavours: Vec<_> = flavours.into_iter().collect();
+    flavours.sort_by_key(|(name, blocks)| (std::cmp::Reverse(blocks.len()), *name));
+    let many = flavours.len() > 1;
+    let groups: Vec<_> = flavours
+        .into_iter()
+        .map(|(flavour, blocks)| {
+            let heading = many.then(|| view! { <h2 class="group">{flavour.to_owned()}</h2> });
+            let drawings: Vec<_> = blocks.into_iter().map(one_block).collect();
+            view! { <section>{heading}<ul class="blocks">{drawings}</ul></section> }
+        })
+        .collect();
+    let marks = [
+        Mark::Own,
+        Mark::Borrowed,
+        Mark::Shared,
+        Mark::Notebook,
+        Mark::Free,
+        Mark::Spare,
+        Mark::Broken,
+    ];
+    view! {
+        {card_key(&marks)}
+        <p class="hint">"One dash is a GPU, one line a node, one column a rack. With the keyboard: Tab to a block, then the arrows."</p>
+        <div data-live="map">{groups}</div>
+        <MapHover />
+    }
+}
+
+fn one_block(block: &MapBlock) -> impl IntoView + use<> {
+    let said = format!(
+        "{}: {} of {} GPUs busy, {}",
+        block.name,
+        gpus(block.busy),
+        gpus(block.total),
+        block.note
+    );
+    let table = Url::Map(MapUrl {
+        look: MapLook::Table,
+        block: Some(block.name.clone()),
+    });
+    let drawing = block_svg(&Block {
+        block,
+        said,
+        mark: &|node, card| {
+            node.cards
+                .get(card)
+                .map_or(Mark::Free, |card| (*card).into())
+        },
+    });
+    view! {
+        <li id=format!("block-{}", block.name)>
+            <p class="block-head">
+                <a href=table.to_string()>{block.name.clone()}</a>
+                <span class="q">{block.note.clone()}</span>
+                <span class="n">{gpus(block.busy)}<span class="u">" / "{gpus(block.total)}</span></span>
+            </p>
+            {drawing}
+        </li>
+    }
+}
+
+/// A row a node; all blocks only as counts, since 600 rows help nobody.
+fn table(map: &MapView, all: &[String], url: &MapUrl) -> impl IntoView + use<> {
+    let links: Vec<_> = all
+        .iter()
+        .map(|name| {
+            let here = (url.block.as_ref() == Some(name)).then_some("true");
+            let to = Url::Map(MapUrl {
+                look: MapLook::Table,
+                block: Some(name.clone()),
+            });
+            view! { <li><a href=to.to_string() aria-current=here>{name.clone()}</a></li> }
+        })
+        .collect();
+    let content = match (&url.block, map.blocks.first()) {
+        (Some(_), Some(block)) => nodes(block).into_any(),
+        _ => blocks(map).into_any(),
+    };
+    view! {
+        <nav aria-label="Blocks"><ul class="pills">{links}</ul></nav>
+        <div data-live="map">{content}</div>
+    }
+}
+
+fn blocks(map: &MapView) -> impl IntoView + use<> {
+    let rows: Vec<_> = map
+        .blocks
+        .iter()
+        .map(|block| {
+            let to = Url::Map(MapUrl {
+                look: MapLook::Table,
+                block: Some(block.name.clone()),
+            });
+            let cards = |wanted: MapCard| {
+                let nodes = block.racks.iter().flat_map(|rack| &rack.nodes);
+                nodes.flat_map(|node| &node.cards).filter(|card| **card == wanted).count() as u64
+            };
+            view! {
+                <tr id=format!("block-{}", block.name)>
+                    <th scope="row"><a class="link" href=to.to_string()>{block.name.clone()}</a></th>
+                    <td class="q">{block.flavour.clone()}</td>
+                    <td>{block.note.clone()}</td>
+                    <td class="n">{gpus(block.total)}</td>
+                    <td class="n">{gpus(block.busy)}</td>
+                    <td class="n">{count(cards(MapCard::Borrowed))}</td>
+                    <td class="n">{count(cards(MapCard::Free))}</td>
+                    <td class="n">{count(cards(MapCard::Broken))}</td>
+                </tr>
+            }
+        })
+        .collect();
+    view! {
+        <div class="scroll" tabindex="0">
+            <table>
+                <caption class="sr">"Blocks"</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">"Block"</th>
+                        <th scope="col">"Flavour"</th>
+                        <th scope="col">"Room"</th>
+                        <th scope="col" class="n">"GPUs"</th>
+                        <th scope="col" class="n">"Busy"</th>
+                        <th scope="col" class="n">"Borrowed"</th>
+                        <th scope="col" class="n">"Free"</th>
+                        <th scope="col" class="n">"Broken"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+}
+
+fn nodes(block: &MapBlock) -> AnyView {
+    if block.racks.iter().all(|rack| rack.nodes.is_empty()) {
+        return blank("This block has no node.", None).into_any();
+    }
+    let rows: Vec<_> = block
+        .racks
+        .iter()
+        .flat_map(|rack| rack.nodes.iter().map(move |node| (rack, node)))
+        .map(|(rack, node)| node_row(&rack.name, node))
+        .collect();
+    view! {
+        <div class="scroll" tabindex="0">
+            <table>
+                <caption class="sr">"Nodes of "{block.name.clone()}</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">"Node"</th>
+                        <th scope="col">"Rack"</th>
+                        <th scope="col">"Health"</th>
+                        <th scope="col" class="n">"In use"</th>
+                        <th scope="col" class="n">"Free"</th>
+                        <th scope="col">"Teams"</th>
+                        <th scope="col">"Jobs that you may see"</th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+    .into_any()
+}
+
+fn node_row(rack: &str, node: &MapNode) -> impl IntoView + use<> {
+    let cards = |wanted: &[MapCard]| {
+        node.cards
+            .iter()
+            .filter(|card| wanted.contains(card))
+            .count()
+    };
+    let jobs: Vec<_> = node
+        .jobs
+        .iter()
+        .map(|id| view! { <a class="link" href=Url::Job(*id).to_string()>{*id}</a>" " })
+        .collect();
+    view! {
+        <tr id=format!("node-{}", node.id)>
+            <th scope="row">{node.name.clone()}</th>
+            <td class="q">{rack.to_owned()}</td>
+            <td>{node.health.clone()}</td>
+            <td class="n">{cards(&[MapCard::Own, MapCard::Borrowed, MapCard::Shared])}</td>
+            <td class="n">{cards(&[MapCard::Free])}</td>
+            <td>{node.teams.join(", ")}</td>
+            <td>{jobs}</td>
+        </tr>
+    }
+}

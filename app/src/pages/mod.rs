@@ -1,0 +1,33 @@
+//! The pages, a file each: each asks the services and shows what they say.
+
+mod bill;
+mod bills;
+mod job;
+mod job_parts;
+mod map;
+mod overview;
+mod overview_parts;
+mod problem;
+mod queue;
+mod quotas;
+mod sign_in;
+mod submit;
+mod tokens;
+
+pub use bill::bill;
+pub use bills::bills;
+pub use job::job;
+pub use map::map;
+pub use overview::overview;
+pub use problem::problem;
+pub use queue::{first_filter, queue};
+pub use quotas::quotas;
+pub use sign_in::sign_in;
+pub use submit::submit;
+pub use tokens::tokens;
+
+use control::ServiceError;
+use leptos::prelude::AnyView;
+
+/// A page, or why there is none.
+type Page = Result<AnyView, ServiceError>;

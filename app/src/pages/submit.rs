@@ -1,0 +1,287 @@
+//! The submit form: what is needed, never where it runs; what would happen; the same elsewhere.
+
+use super::Page;
+use crate::forms::{self, TEMPLATES};
+use crate::parts::{Field, PageHead, choice, gpus, money, plural, reason_block, text_field};
+use crate::url::{QueueUrl, Start, Url};
+use crate::{PageContext, SubmitState};
+use contract::{Catalog, DryRun, FieldError, SubmitForm};
+use control::ServiceError;
+use leptos::prelude::*;
+
+/// The page: as it begins, or as it came back.
+pub async fn submit(context: &PageContext, start: &Start) -> Page {
+    let everyone = context.everyone()?;
+    let catalog = everyone.catalog().await?;
+    let state = match &context.submit {
+        Some(state) => came_back(state),
+        None => SubmitState {
+            form: begin(context, &catalog, start).await?,
+            ..SubmitState::default()
+        },
+    };
+    let say = match (state.errors.len() as u64, &state.preview) {
+        (0, _) => "Say what it needs; where it runs is decided for you.".to_owned(),
+        (n, _) => format!(
+            "Nothing was submitted: {} to mend.",
+            plural(n, "field", "fields")
+        ),
+    };
+    let crumbs = vec![
+        (Some(Url::Queue(QueueUrl::default())), "Queue".to_owned()),
+        (None, "new".to_owned()),
+    ];
+    Ok(view! {
+        <PageHead title="Submit a job" crumbs=crumbs say=say.into_any() />
+        {templates(start)}
+        <div class="grid two">
+            {form(&state, &catalog)}
+            <div class="grid">
+                {preview(&state)}
+                {elsewhere(&state.form)}
+            </div>
+        </div>
+    }
+    .into_any())
+}
+
+/// As it came, but for a key that another request has used up: pressing again is meant as a new job then.
+fn came_back(state: &SubmitState) -> SubmitState {
+    let mut state = state.clone();
+    let used = ServiceError::KeyReused.to_string();
+    if state.form.key.is_empty() || state.errors.iter().any(|error| error.message == used) {
+        state.form.key = forms::new_key();
+    }
+    state
+}
+
+/// The form as it begins: empty, from a template, or like an earlier job.
+async fn begin(
+    context: &PageContext,
+    catalog: &Catalog,
+    start: &Start,
+) -> Result<SubmitForm, ServiceError> {
+    let actor = context
+        .actor
+        .as_ref()
+        .ok_or(ServiceError::Unauthenticated)?;
+    let key = forms::new_key();
+    if let Start::Like(id) = start {
+        let job = context.control.visible(actor, *id).await?.show().await?;
+        return Ok(forms::like(&job.spec, key));
+    }
+    let mine = actor
+        .teams()
+        .into_iter()
+        .find(|team| catalog.teams.iter().any(|known| known == team));
+    let team = mine
+        .map(str::to_owned)
+        .or_else(|| catalog.teams.first().cloned())
+        .unwrap_or_default();
+    let flavour = catalog
+        .flavours
+        .iter()
+        .find(|name| name.contains("h100"))
+        .or(catalog.flavours.first());
+    let mut form = forms::empty(&team, flavour.map_or("", String::as_str), key);
+    match start {
+        Start::Template(name) => {
+            forms::fill(name, &mut form)
+                .ok_or_else(|| ServiceError::NotFound(format!("template {name}")))?;
+        }
+        Start::Empty | Start::Like(_) => {}
+    }
+    Ok(form)
+}
+
+fn templates(start: &Start) -> impl IntoView + use<> {
+    let links: Vec<_> = TEMPLATES
+        .iter()
+        .map(|template| {
+            let here =
+                matches!(start, Start::Template(name) if name == template.name).then_some("true");
+            let to = Url::NewJob(Start::Template(template.name.to_owned()));
+            view! { <li><a href=to.to_string() aria-current=here>{template.title}</a></li> }
+        })
+        .collect();
+    view! { <nav aria-label="Templates"><ul class="pills">{links}</ul></nav> }
+}
+
+fn same(values: &[String]) -> Vec<(String, String)> {
+    values
+        .iter()
+        .map(|value| (value.clone(), value.clone()))
+        .collect()
+}
+
+fn form(state: &SubmitState, catalog: &Catalog) -> impl IntoView + use<> {
+    let (form, errors) = (&state.form, state.errors.as_slice());
+    let field = |name, label, value, hint| Field {
+        name,
+        label,
+        value,
+        hint,
+        errors,
+    };
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs
+            .iter()
+            .map(|(value, word)| ((*value).to_owned(), (*word).to_owned()))
+            .collect()
+    };
+    let mut topology = vec![("any".to_owned(), "anywhere, packed tight".to_owned())];
+    for level in &catalog.levels {
+        topology.push((level.clone(), format!("one {level}, required")));
+        topology.push((
+            format!("preferred:{level}"),
+            format!("one {level}, preferred"),
+        ));
+    }
+    let flavours: Vec<_> = catalog
+        .flavours
+        .iter()
+        .map(|name| view! { <option value=name.clone()></option> })
+        .collect();
+    let priorities = pairs(&[("normal", "normal"), ("low", "low"), ("high", "high")]);
+    view! {
+        <form class="submit" method="post" action=forms::SUBMIT>
+            {whole_form_errors(errors)}
+            <input type="hidden" name="key" value=form.key.clone() />
+            <fieldset>
+                <legend>"Who and what"</legend>
+                <div class="row">
+                    {choice(field("team", "Team", &form.team, "whose queue and quota"), "", &same(&catalog.teams))}
+                    {text_field(field("project", "Project", &form.project, "what the money is spent for"), "", None)}
+                </div>
+                {text_field(field("name", "Name", &form.name, "lower case letters, digits and dashes"), "", None)}
+                {text_field(field("image", "Image", &form.image, ""), "", None)}
+            </fieldset>
+            <fieldset>
+                <legend>"How much"</legend>
+                <div class="row">
+                    {text_field(field("pods", "Pods", &form.pods, "start together or not at all"), "short", None)}
+                    {text_field(field("gpus_per_pod", "GPUs per pod", &form.gpus_per_pod, "0.25 is a share of one card"), "short", None)}
+                    {text_field(field("flavours", "Kind of GPU", &form.flavours, "in order of preference, with commas"), "", Some("flavours"))}
+                </div>
+                <datalist id="flavours">{flavours}</datalist>
+                <div class="row">
+                    {choice(field("topology", "Placement", &form.topology, "all-reduce runs at the speed of its slowest link"), "", &topology)}
+                    {text_field(field("segment_pods", "Pods of a segment", &form.segment_pods, "each segment in one; empty = all in one"), "short", None)}
+                </div>
+            </fieldset>
+            <fieldset>
+                <legend>"How long, and how it saves"</legend>
+                <div class="row">
+                    {text_field(field("time_limit", "Time limit", &form.time_limit, "8h, 90m, 2d; empty = the team's"), "short", None)}
+                    {choice(field("priority", "Priority", &form.priority, ""), "short", &priorities)}
+                    {text_field(field("run_time", "Run time", &form.run_time, "simulated fleet only; empty = drawn"), "short", None)}
+                </div>
+                <div class="row">
+                    {text_field(field("checkpoint_period", "Checkpoint every", &form.checkpoint_period, "35m; empty = it saves nothing"), "short", None)}
+                    {text_field(field("checkpoint_save", "A save stalls it", &form.checkpoint_save, "9s; empty = 30 s"), "short", None)}
+                </div>
+            </fieldset>
+            <div class="acts">
+                <button class="btn go" name="action" value="submit">"Submit"</button>
+                <button class="btn" name="action" value="check">"Check: fits now?"</button>
+            </div>
+        </form>
+    }
+}
+
+/// Errors that are about no field that is on the form.
+fn whole_form_errors(errors: &[FieldError]) -> Option<impl IntoView + use<>> {
+    const FIELDS: [&str; 15] = [
+        "team",
+        "project",
+        "name",
+        "image",
+        "pods",
+        "gpus_per_pod",
+        "flavours",
+        "topology",
+        "segment_pods",
+        "time_limit",
+        "priority",
+        "run_time",
+        "checkpoint.period",
+        "checkpoint.save",
+        "why",
+    ];
+    let other: Vec<_> = errors
+        .iter()
+        .filter(|error| !FIELDS.contains(&error.field.as_str()))
+        .map(|error| error.message.clone())
+        .collect();
+    (!other.is_empty()).then(|| view! { <p class="notice bad" role="alert">{other.join("; ")}</p> })
+}
+
+/// What would happen if it were submitted now.
+fn preview(state: &SubmitState) -> impl IntoView + use<> {
+    let content = match &state.preview {
+        Some(run) => outcome(run).into_any(),
+        None => view! {
+            <p class="q">"Press "<b>"Check: fits now?"</b>" to see whether it starts at once, which blocks it takes, what of it is borrowed, and the price. Nothing is submitted by that."</p>
+        }
+        .into_any(),
+    };
+    view! { <section class="panel" id="preview" aria-live="polite"><h2>"If you submit now"</h2>{content}</section> }
+}
+
+fn outcome(run: &DryRun) -> impl IntoView + use<> {
+    let preview = &run.preview;
+    let verdict = match (&preview.reason, preview.fits) {
+        (_, true) => "Fits: starts now",
+        (Some(reason), false) if reason.never => "Can never run",
+        _ => "Does not fit now: it waits",
+    };
+    let mark = match (&preview.reason, preview.fits) {
+        (_, true) => "badge run",
+        (Some(reason), false) if reason.never => "badge never",
+        _ => "badge wait",
+    };
+    let place = preview.place.as_ref().map(|place| {
+        view! { <p>{place.text.clone()}<span class="q">". Worst link crossed: "{place.worst_link.clone()}"."</span></p> }
+    });
+    let reason = preview.reason.as_ref().map(reason_block);
+    let total = gpus(contract::Gpus(preview.own.0 + preview.borrowed.0));
+    let borrowed = if preview.borrowed.0.0 > 0 {
+        format!("{}, may be reclaimed", gpus(preview.borrowed))
+    } else {
+        "none".to_owned()
+    };
+    let at_limit = preview.at_limit.as_ref().map_or_else(
+        || "n/a: no time limit".to_owned(),
+        |sum| money(&preview.currency, sum),
+    );
+    let lines = [
+        ("Own quota", format!("{} of {total}", gpus(preview.own))),
+        ("Borrowed", borrowed),
+        (
+            "Price",
+            format!("{} an hour", money(&preview.currency, &preview.per_hour)),
+        ),
+        ("If it runs to its limit", at_limit),
+    ];
+    let lines =
+        lines.map(|(word, value)| view! { <div><dt>{word}</dt><dd class="nw">{value}</dd></div> });
+    view! {
+        <p class="verdict"><span class=mark><i aria-hidden="true"></i>{verdict}</span></p>
+        {place}
+        {reason}
+        <dl class="lines">{lines.into_iter().collect_view()}</dl>
+    }
+}
+
+fn elsewhere(form: &SubmitForm) -> impl IntoView + use<> {
+    let call = forms::call(form).map(|call| {
+        view! { <details class="more"><summary>"As a call"</summary><pre tabindex="0">{call}</pre></details> }
+    });
+    view! {
+        <section class="panel" id="elsewhere">
+            <h2>"The same from a shell"</h2>
+            <pre tabindex="0">{forms::command(form)}</pre>
+            {call}
+        </section>
+    }
+}

@@ -1,0 +1,123 @@
+//! API tokens: made, listed, ended. A secret is shown once.
+
+use super::Page;
+use crate::PageContext;
+use crate::forms;
+use crate::parts::{Field, PageHead, blank, choice, exact, plural, text_field, when};
+use contract::{NewToken, TokenView};
+use jiff::Timestamp;
+use leptos::prelude::*;
+
+/// The page.
+pub async fn tokens(context: &PageContext) -> Page {
+    let everyone = context.everyone()?;
+    let (tokens, now) = (everyone.tokens().await?, everyone.fleet().await?.now);
+    let say = match tokens.len() as u64 {
+        0 => "With a token the command line and your programs act as you.".to_owned(),
+        n => format!(
+            "{} act as you. End those that you no longer use.",
+            plural(n, "token", "tokens")
+        ),
+    };
+    let new = context.new_token.as_ref().map(secret);
+    let list = if tokens.is_empty() {
+        blank("You have no token.", None).into_any()
+    } else {
+        table(&tokens, now).into_any()
+    };
+    Ok(view! {
+        <PageHead title="API tokens" say=say.into_any() />
+        {new}
+        <div class="grid two">
+            <section><h2>"Yours"</h2>{list}</section>
+            {make(context)}
+        </div>
+    }
+    .into_any())
+}
+
+/// The secret, this once.
+fn secret(new: &NewToken) -> impl IntoView + use<> {
+    let shell = format!("export MUSTER_TOKEN={}\nmuster job list", new.secret);
+    view! {
+        <section class="panel secret" id="secret" aria-live="polite">
+            <h2>"The token "{new.token.name.clone()}</h2>
+            <p>"Copy it now: it is shown this once, and only a hash of it is kept."</p>
+            <p><code class="token">{new.secret.clone()}</code></p>
+            <pre tabindex="0">{shell}</pre>
+        </section>
+    }
+}
+
+fn table(tokens: &[TokenView], now: Timestamp) -> impl IntoView + use<> {
+    let rows: Vec<_> = tokens
+        .iter()
+        .map(|token| {
+            let used = token
+                .last_used
+                .map_or_else(|| "never".into_any(), |at| when(at, now).into_any());
+            let name = token.name.clone();
+            let label = format!("Revoke {name}");
+            view! {
+                <tr id=format!("token-{}", token.id)>
+                    <th scope="row">{name}</th>
+                    <td><code>{token.prefix.clone()}"…"</code></td>
+                    <td>{when(token.created, now)}</td>
+                    <td>{used}</td>
+                    <td><time datetime=token.expires.to_string()>{exact(token.expires)}</time></td>
+                    <td class="n">
+                        <form method="post" action=forms::revoke(&token.id)>
+                            <button class="btn small" aria-label=label>"Revoke"</button>
+                        </form>
+                    </td>
+                </tr>
+            }
+        })
+        .collect();
+    view! {
+        <div class="scroll" tabindex="0">
+            <table>
+                <caption class="sr">"Your tokens"</caption>
+                <thead>
+                    <tr>
+                        <th scope="col">"For"</th>
+                        <th scope="col">"Begins with"</th>
+                        <th scope="col">"Made"</th>
+                        <th scope="col">"Last used"</th>
+                        <th scope="col">"Ends"</th>
+                        <th scope="col"><span class="sr">"End it"</span></th>
+                    </tr>
+                </thead>
+                <tbody>{rows}</tbody>
+            </table>
+        </div>
+    }
+}
+
+fn make(context: &PageContext) -> impl IntoView + use<> {
+    let errors = context.errors.as_slice();
+    let field = |name, label, value, hint| Field {
+        name,
+        label,
+        value,
+        hint,
+        errors,
+    };
+    let days = [
+        ("30", "30 days"),
+        ("7", "7 days"),
+        ("90", "90 days"),
+        ("365", "a year"),
+    ];
+    let days = days.map(|(value, word)| (value.to_owned(), word.to_owned()));
+    view! {
+        <section class="panel" id="make">
+            <h2>"A new token"</h2>
+            <form method="post" action=forms::TOKENS>
+                {text_field(field("name", "What is it for?", "", "so that you know it again: laptop, nightly"), "", None)}
+                {choice(field("days", "It ends after", "30", ""), "", &days)}
+                <div class="acts"><button class="btn go">"Make a token"</button></div>
+            </form>
+        </section>
+    }
+}

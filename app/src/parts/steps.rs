@@ -1,0 +1,39 @@
+//! The eight steps from submit to bill.
+
+use super::{clock, exact};
+use contract::{Step, StepState};
+use jiff::Timestamp;
+use leptos::prelude::*;
+
+/// The strip: name, figure or time, note. What is ahead or left out says so to those who cannot see the line.
+pub fn steps_strip(steps: &[Step], now: Timestamp) -> impl IntoView + use<> {
+    let items: Vec<_> = steps.iter().map(|step| one(step, now)).collect();
+    view! { <ol class="steps" aria-label="The eight steps">{items}</ol> }
+}
+
+fn one(step: &Step, now: Timestamp) -> impl IntoView + use<> {
+    let (class, said) = match step.state {
+        StepState::Done => ("done", "done"),
+        StepState::Now => ("now", "now"),
+        StepState::Ahead => ("ahead", "not yet"),
+        StepState::Skipped => ("skipped", "left out"),
+    };
+    let at = step.at.map(|at| {
+        view! { <time datetime=at.to_string() title=exact(at)>{clock(at, now)}</time> }
+    });
+    let figure = (!step.figure.is_empty()).then(|| step.figure.clone());
+    let between = (figure.is_some() && at.is_some()).then_some(" · ");
+    let note =
+        (!step.note.is_empty()).then(|| view! { <span class="note">{step.note.clone()}</span> });
+    let actor =
+        (!step.actor.is_empty()).then(|| view! { <span class="note">{step.actor.clone()}</span> });
+    let current = (step.state == StepState::Now).then_some("step");
+    view! {
+        <li class=class aria-current=current>
+            <b>{step.name.clone()}<span class="sr">", "{said}</span></b>
+            <span class="figure">{figure}{between}{at}</span>
+            {note}
+            {actor}
+        </li>
+    }
+}
