@@ -58,7 +58,7 @@ pub struct Segments {
 pub struct TopologyRequest {
     /// How strictly.
     pub mode: TopologyMode,
-    /// The level's name; ignored when unconstrained.
+    /// The level's name; without segments, ignored when unconstrained.
     pub level: Option<Name>,
     /// Equal parts instead of the whole.
     pub segments: Option<Segments>,

@@ -18,13 +18,25 @@
 //! - **admit**: the decision that a gang may start: quota is **charged**. **bind**: its nodes are **held**.
 //! - **attempt**: one life of a gang, from admit to confirmed exit; also the fencing token of its executor.
 //! - **domain**: one block, rack or node of the topology; **level**: all domains of one kind, widest first.
+//! - **entitlement**: own or borrowed; the borrowed part of a team lies on its newest admissions.
+//! - **reservation**: what a job that has waited too long closes to those behind it.
 //! - **segment**: an equal part of a gang that stays inside one domain (Kueue: slice of a podset).
 //! - **reason**: the typed, true answer to "why does it wait?".
 //! - **usage line**: GPUs x time held by one job with one entitlement in one phase; a bill is a sum of them.
 //!
+//! # Bird's eye
+//! [`decide`] reads a command and writes facts; the phases of a job are one table, `lifecycle`. [`apply`] folds facts, and
+//! keeps three lists beside the jobs: the queue in order, due times, and admissions by team and flavour. [`plan`] walks
+//! the queue once over a scratch (`cycle`) of quota (`quota`) and room (`room`, `place`) as integers; `maximum` says
+//! what can never run, `reserve` who must not be passed, `explain` why each one left waits. [`Meter`] folds the same
+//! facts into usage lines; [`Cost`] prices them. [`invariants::check`] is what must hold after every fact.
+//!
 //! # Deliberately absent
-//! Claims (reclaim, preemption), reservations with planned starts, fair-share keys and replacements: their places in
-//! [`plan`] are marked by the section of the cycle that they belong to.
+//! - Claims (reclaim, preemption), planned starts with backfill, fair-share keys and replacements by a spare: their
+//!   places in the cycle are listed in its order. Until planned starts are there, a reservation closes its flavour.
+//! - The ledger of who lends to whom: [`QuotaFigures::lent`] spreads what is borrowed now, and remembers nothing.
+//! - Slices of a card, elastic gangs, dependencies, limits per person, the idle clock of notebooks.
+//! - `exclusive` topology requests. A "never" of a topology counts nodes that are down, but no spares.
 
 #![forbid(unsafe_code)]
 

@@ -97,3 +97,97 @@ pub fn spread_to_cents(costs: &[Cost]) -> (Vec<Cents>, Cents) {
     }
     (cents.into_iter().map(Cents).collect(), total)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Entitlement, MilliGpu, UnitKind, UsagePhase};
+    use proptest::prelude::*;
+
+    fn line(entitlement: Entitlement, phase: UsagePhase, gpus: u64, span: Millis) -> UsageLine {
+        UsageLine {
+            job: crate::JobId(1),
+            attempt: 1,
+            team: "fraud-ml".into(),
+            project: "p".into(),
+            owner: "ada".into(),
+            flavour: Some("h100".into()),
+            entitlement,
+            unit: UnitKind::Card,
+            phase,
+            from: Millis::HOUR,
+            to: Millis::HOUR + span,
+            gpus: MilliGpu::gpus(gpus),
+            cpu_milli: 0,
+            nodes: 4,
+        }
+    }
+
+    fn card(id: &str, from: Millis, own: u64, borrowed: u64) -> RateCard {
+        let prices = |micros| BTreeMap::from([("h100".into(), micros)]);
+        RateCard {
+            id: id.into(),
+            from,
+            currency: "EUR".into(),
+            own_micros: prices(own),
+            borrowed_micros: prices(borrowed),
+        }
+    }
+
+    /// 2.50 an hour of own use, 1.00 of borrowed; twice as much from the second hour on.
+    fn check(line: &UsageLine, cents: Option<i64>) {
+        let cards = [
+            card("old", Millis(0), 1, 1),
+            card("list", Millis::HOUR, 2_500_000, 1_000_000),
+            card("dear", Millis::hours(2), 5_000_000, 2_000_000),
+        ];
+        assert_eq!(
+            Cost::of(line, &cards).map(Cost::to_cents),
+            cents.map(Cents),
+            "{line:?}"
+        );
+    }
+
+    #[test]
+    fn own_and_borrowed_use_have_their_prices() {
+        use Entitlement::{Borrowed, Own};
+        use UsagePhase::{FailedLaunch, Recover, Run, Save};
+        check(&line(Own, Run, 32, Millis::HOUR), Some(8_000));
+        check(&line(Borrowed, Save, 32, Millis::HOUR), Some(3_200));
+        check(&line(Own, Recover, 1, Millis::SECOND), Some(0));
+        check(&line(Own, FailedLaunch, 32, Millis::HOUR), Some(0));
+        check(
+            &UsageLine {
+                flavour: Some("b200".into()),
+                ..line(Own, Run, 1, Millis::HOUR)
+            },
+            None,
+        );
+    }
+
+    #[test]
+    fn a_cent_is_rounded_half_away_from_zero() {
+        let half = Cost(COST_PER_CENT / 2);
+        assert_eq!(
+            (half.to_cents(), Cost(half.0 - 1).to_cents()),
+            (Cents(1), Cents(0))
+        );
+        assert_eq!(
+            (Cost(-half.0).to_cents(), Cost(1 - half.0).to_cents()),
+            (Cents(-1), Cents(0))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn rounded_lines_add_up_to_the_rounded_total(costs in prop::collection::vec(-1_000_000_000_000_000..1_000_000_000_000_000_i128, 0..40)) {
+            let costs: Vec<_> = costs.into_iter().map(Cost).collect();
+            let (lines, total) = spread_to_cents(&costs);
+            prop_assert_eq!(lines.iter().map(|cents| cents.0).sum::<i64>(), total.0);
+            prop_assert_eq!(total, costs.iter().copied().sum::<Cost>().to_cents());
+            for (line, cost) in lines.iter().zip(&costs) {
+                prop_assert!((i128::from(line.0) * COST_PER_CENT - cost.0).abs() <= COST_PER_CENT, "within one cent");
+            }
+        }
+    }
+}

@@ -86,7 +86,7 @@ fn left_over(cluster: &Cluster, room: &[u32], way: &[u32]) -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn required_takes_the_block_with_the_least_left_over(cluster in cluster(), pods in 2..8_u32, gpus in 1..5_u64) {

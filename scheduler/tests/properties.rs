@@ -240,6 +240,19 @@ proptest! {
     }
 
     #[test]
+    fn the_clock_is_never_due_for_ever(actions in prop::collection::vec(action(), 1..80)) {
+        let mut world = small_fleet();
+        actions.iter().for_each(|action| act(&mut world, action));
+        for _ in 0..8 {
+            let due = next_due(&world.state).expect("there is always a next hour");
+            world.now = world.now.max(due);
+            let events = world.pass(Millis(0));
+            prop_assert!(!events.is_empty(), "something was due at {due:?}");
+            prop_assert!(next_due(&world.state) > Some(world.now), "and is done");
+        }
+    }
+
+    #[test]
     fn lines_add_up_to_what_was_held(actions in prop::collection::vec(action(), 1..120)) {
         let mut world = small_fleet();
         actions.iter().for_each(|action| act(&mut world, action));
@@ -286,10 +299,7 @@ fn check_reason(world: &World, waiting: &Waiting) {
     let reason = &waiting.reason;
     assert_eq!(reason.all.first(), Some(&reason.dominant));
     assert!(
-        reason
-            .all
-            .iter()
-            .is_sorted_by_key(|blocker| precedence(blocker)),
+        reason.all.iter().is_sorted_by_key(precedence),
         "{:?}",
         reason.all
     );
@@ -312,7 +322,10 @@ fn check_reason(world: &World, waiting: &Waiting) {
         let ahead = match left {
             // What is lifted besides may help the job ahead, too, or make this one no borrower.
             Blocker::BehindReservation { .. } if !others.is_empty() => continue,
-            Blocker::BehindReservation { job } => vec![*job],
+            // Which flavour the job ahead closes may hang on those before it: all of them stay.
+            Blocker::BehindReservation { .. } => {
+                world.state.queue.iter().map(|turn| turn.2).collect()
+            }
             _ => Vec::new(),
         };
         assert!(
