@@ -19,9 +19,9 @@ pub const A100: &str = "a100-80g";
 pub const H100_BLOCKS: u32 = 16;
 /// Blocks of A100.
 pub const A100_BLOCKS: u32 = 2;
-/// Racks in a block.
+/// Racks in a block, besides the spare's.
 pub const RACKS: u32 = 4;
-/// Nodes in a rack; the last rack of a block has its spare besides.
+/// Nodes in a rack. The block's spare stands alone in a rack of its own, so that no rack is larger than the others.
 pub const RACK_NODES: u32 = 8;
 /// GPUs in a node.
 const CARDS: u16 = 8;
@@ -92,11 +92,7 @@ fn nodes() -> Vec<Node> {
 /// The node at a place of its block; the place after the last one is the spare's.
 fn node(id: NodeId, flavour: &str, block: String, place: u32) -> Node {
     let is_spare = place == RACKS * RACK_NODES;
-    let (rack, slot) = if is_spare {
-        (RACKS - 1, RACK_NODES)
-    } else {
-        (place / RACK_NODES, place % RACK_NODES)
-    };
+    let (rack, slot) = (place / RACK_NODES, place % RACK_NODES);
     Node {
         id,
         name: format!("{block}-r{rack}-n{slot}").into(),
@@ -151,7 +147,7 @@ mod tests {
             .filter(|node| node.domains[0] == block)
             .collect();
         assert_eq!(there.len(), 33);
-        assert_eq!(there[32].name.as_str(), "h100-b07-r3-n8");
+        assert_eq!(there[32].name.as_str(), "h100-b07-r4-n0");
         assert_eq!(there[32].health, Health::Spare);
     }
 }

@@ -92,6 +92,36 @@ pub fn repair(seed: u64, node: NodeId, nth: u64) -> Millis {
     }
 }
 
+/// What happens to a node next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It breaks, of this cause.
+    Breaks(&'static str),
+    /// It is mended.
+    Returns,
+}
+
+/// The first turn in a node's fate after `now`, when it was put in service at `epoch`.
+///
+/// Needs no memory: the fate is told anew from the epoch, which costs one step for each failure so far.
+pub fn next_turn(seed: u64, node: NodeId, epoch: Millis, now: Millis) -> (Millis, Turn) {
+    let mut in_service = epoch;
+    let mut nth = 0;
+    loop {
+        let (after, cause) = next_failure(seed, node, nth);
+        // A failure and its repair are at least a moment apart, so that the next turn is always a later one.
+        let breaks = in_service + after.max(Millis(1));
+        if breaks > now {
+            return (breaks, Turn::Breaks(cause));
+        }
+        in_service = breaks + repair(seed, node, nth);
+        if in_service > now {
+            return (in_service, Turn::Returns);
+        }
+        nth += 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +141,21 @@ mod tests {
             (630..670).contains(&per_1000_node_days_e2),
             "{per_1000_node_days_e2}"
         );
+    }
+
+    #[test]
+    fn a_fate_told_from_any_moment_is_the_same() {
+        let epoch = Millis::hours(1_000);
+        let mut now = epoch;
+        let mut told = Vec::new();
+        for _ in 0..6 {
+            let (at, turn) = next_turn(5, NodeId(9), epoch, now);
+            assert!(at > now);
+            assert_eq!(next_turn(5, NodeId(9), epoch, Millis(at.0 - 1)), (at, turn));
+            told.push(turn == Turn::Returns);
+            now = at;
+        }
+        assert_eq!(told, [false, true, false, true, false, true]);
     }
 
     #[test]

@@ -70,15 +70,15 @@ pub fn run_time(seed: u64, job: JobId, spec: &JobSpec) -> Millis {
 /// Median run time by GPUs of the gang.
 pub(crate) const fn median_run_time(gpus: u64) -> Millis {
     Millis::minutes(match gpus {
-        0..=1 => 80,
-        2..=4 => 150,
-        5..=8 => 240,
-        9..=16 => 330,
-        17..=32 => 420,
-        33..=64 => 600,
-        65..=128 => 840,
-        129..=256 => 1_200,
-        _ => 1_680,
+        0..=1 => 150,
+        2..=4 => 260,
+        5..=8 => 420,
+        9..=16 => 600,
+        17..=32 => 760,
+        33..=64 => 1_080,
+        65..=128 => 1_440,
+        129..=256 => 1_920,
+        _ => 2_400,
     })
 }
 

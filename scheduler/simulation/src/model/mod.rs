@@ -7,7 +7,8 @@
 mod faults;
 mod life;
 
-pub use faults::{CAUSES, Cause, Mend, NODE_MTBF, next_failure, repair};
+pub use faults::{CAUSES, Cause, Mend, NODE_MTBF, Turn, next_failure, next_turn, repair};
+pub(crate) use life::median_run_time;
 pub use life::{
     bind_time, checkpoint_bytes, exit_time, launch_fails, next_report, own_failure, run_time,
     save_time, start_up,
