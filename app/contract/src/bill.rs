@@ -43,6 +43,8 @@ pub struct JobBill {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UsageLineView {
+    /// Its number in the ledger; the next page begins after the last one's.
+    pub number: u64,
     /// Job.
     pub job: u64,
     /// Attempt.

@@ -18,15 +18,25 @@ pub struct Actor {
 impl Actor {
     /// True with a role over everything of this kind or above (admin stands above manager).
     pub fn has(&self, role: Role) -> bool {
-        self.memberships.iter().any(|membership| membership.team.is_none() && membership.role >= role)
+        self.memberships
+            .iter()
+            .any(|membership| membership.team.is_none() && membership.role >= role)
     }
     /// The actor's role in a team, if any.
     pub fn role_in(&self, team: &str) -> Option<Role> {
-        self.memberships.iter().filter(|membership| membership.team.as_deref() == Some(team)).map(|membership| membership.role).max()
+        self.memberships
+            .iter()
+            .filter(|membership| membership.team.as_deref() == Some(team))
+            .map(|membership| membership.role)
+            .max()
     }
     /// Teams that the actor is in, by name.
     pub fn teams(&self) -> Vec<&str> {
-        let mut teams: Vec<&str> = self.memberships.iter().filter_map(|membership| membership.team.as_deref()).collect();
+        let mut teams: Vec<&str> = self
+            .memberships
+            .iter()
+            .filter_map(|membership| membership.team.as_deref())
+            .collect();
         teams.sort_unstable();
         teams.dedup();
         teams

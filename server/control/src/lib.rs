@@ -3,11 +3,25 @@
 #![forbid(unsafe_code)]
 
 mod actor;
+mod bill;
+mod clock;
+mod control;
+mod data;
+mod demo;
+mod engine;
 mod error;
+pub mod executor;
+mod gauges;
 mod options;
-mod service;
+mod period;
+mod services;
+mod store;
+mod views;
+mod words;
 
 pub use actor::{Actor, Admin, Everyone, JobOwner, Manager, TeamMember, Visible};
+pub use clock::Clock;
+pub use control::Control;
 pub use error::{OpenError, ServiceError};
-pub use options::{Mode, Options};
-pub use service::{Change, Control};
+pub use options::{Mode, OnProgress, Options, Progress, Tuning};
+pub use services::Change;

@@ -1,20 +1,24 @@
 //! How the control plane is opened.
 
+use crate::Clock;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What it runs for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// The demo: a simulated fleet with a generated month behind it, and a clock of its own.
     Demo {
-        /// Seed of everything drawn.
+        /// Seed of everything drawn. A folder keeps the seed that it was made with.
         seed: u64,
         /// How fast its clock runs: 1 to 10,000.
         speed: u32,
         /// Forget the folder's earlier demo.
         fresh: bool,
     },
-    /// Real time, over whatever the data folder holds.
+    /// Real time, over whatever the data folder holds. The fleet begins empty; until there are other executors, gangs
+    /// run on the simulated one.
     Serve,
 }
 
@@ -25,4 +29,56 @@ pub struct Options {
     pub data: PathBuf,
     /// What it runs for.
     pub mode: Mode,
+}
+
+/// How far a first start has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Days of history made.
+    pub day: u32,
+    /// Of so many.
+    pub days: u32,
+    /// Entries of the journal so far.
+    pub events: u64,
+}
+
+/// Who is told how far a first start has come.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// What tests and measurements change; the defaults are the product's.
+#[derive(Clone)]
+pub struct Tuning {
+    /// Days of history that a fresh demo begins with.
+    pub history_days: u32,
+    /// A clock other than the mode's own.
+    pub clock: Option<Clock>,
+    /// Told after each day of history.
+    pub progress: OnProgress,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        let log = |progress: Progress| {
+            tracing::info!(
+                day = progress.day,
+                of = progress.days,
+                events = progress.events,
+                "making the demo's history"
+            );
+        };
+        Self {
+            history_days: 30,
+            clock: None,
+            progress: Arc::new(log),
+        }
+    }
+}
+
+impl fmt::Debug for Tuning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tuning")
+            .field("history_days", &self.history_days)
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
+    }
 }

@@ -1,0 +1,310 @@
+//! The control plane itself: how it is opened and closed, and what its services stand on.
+
+use crate::data::DataFolder;
+use crate::engine::{Ask, Core, Damage, Done, Engine, Folded, Live, MAILBOX, Published, resume};
+use crate::executor::Simulated;
+use crate::gauges::Gauges;
+use crate::store::{Read, Store, StoreError, Writer, journal};
+use crate::{Change, Clock, Mode, OpenError, Options, ServiceError, Tuning, demo};
+use scheduler::{Command, Millis};
+use sqlx::SqlitePool;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// Changes that a slow reader may fall behind before it is told to look again.
+const CHANGES: usize = 64;
+/// How often a read waits for the published state to catch up with the store, or the other way round.
+const MATCH_TRIES: u32 = 200;
+
+/// The control plane. Cheap to clone.
+#[derive(Clone)]
+pub struct Control {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What the clones share.
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) published: Published,
+    pub(crate) clock: Clock,
+    pub(crate) gauges: Arc<Gauges>,
+    pub(crate) mailbox: mpsc::Sender<Ask>,
+    changes: broadcast::Sender<Change>,
+    closing: watch::Sender<bool>,
+    task: Mutex<Option<JoinHandle<()>>>,
+    demo: bool,
+    _folder: DataFolder,
+}
+
+/// The key of the fact that says what a folder was made for.
+pub(crate) const MADE_FOR: &str = "made_for";
+
+impl From<StoreError> for OpenError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(Box::new(error))
+    }
+}
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> Self {
+        Self::Internal(Box::new(error))
+    }
+}
+
+/// A damage with its folder.
+pub(crate) fn damaged(path: &Path, damage: Damage) -> OpenError {
+    match damage {
+        Damage::Store(error) => error.into(),
+        Damage::Entry { seq, problem } => OpenError::Journal {
+            path: path.display().to_string(),
+            seq,
+            problem,
+        },
+    }
+}
+
+impl Control {
+    /// Opens the data folder, folds its journal (from the last snapshot), starts the engine task and the executor. A fresh
+    /// demo first makes its history.
+    pub async fn open(options: Options) -> Result<Self, OpenError> {
+        Self::open_with(options, Tuning::default()).await
+    }
+
+    /// [`Self::open`], with what tests and measurements change.
+    pub async fn open_with(options: Options, tuning: Tuning) -> Result<Self, OpenError> {
+        let folder = DataFolder::lock(&options.data)?;
+        match options.mode {
+            Mode::Demo { seed, speed, fresh } => {
+                let ground = demo::prepare(&folder, seed, fresh, &tuning).await?;
+                let Ground {
+                    store,
+                    writer,
+                    folded,
+                    seed,
+                } = ground;
+                let executor = Box::new(executor_of(&store, &folded, seed).await?);
+                let arrivals = demo::arrivals(&store, seed, &folded).await?;
+                let clock = tuning
+                    .clock
+                    .unwrap_or_else(|| Clock::virtual_from(folded.state.at, speed));
+                let core = Core::new(folded, executor, arrivals);
+                Ok(Self::start(folder, store, writer, core, clock, true))
+            }
+            Mode::Serve => {
+                let ground = prepare_serve(&folder).await?;
+                let Ground {
+                    store,
+                    writer,
+                    folded,
+                    seed,
+                } = ground;
+                let executor = Box::new(executor_of(&store, &folded, seed).await?);
+                let clock = tuning.clock.unwrap_or_else(|| Clock::wall(folded.state.at));
+                let core = Core::new(folded, executor, None);
+                Ok(Self::start(folder, store, writer, core, clock, false))
+            }
+        }
+    }
+
+    fn start(
+        folder: DataFolder,
+        store: Store,
+        writer: Writer,
+        core: Core,
+        clock: Clock,
+        demo: bool,
+    ) -> Self {
+        let published = Published::new(Live {
+            state: core.state.clone(),
+            meter: core.meter.clone(),
+            waiting: core.waiting.clone(),
+            seq: core.seq,
+        });
+        let (mailbox, asks) = mpsc::channel(MAILBOX);
+        let (changes, _) = broadcast::channel(CHANGES);
+        let (closing, closed) = watch::channel(false);
+        let gauges = Arc::new(Gauges::default());
+        let snapshot = core.seq;
+        let engine = Engine {
+            core,
+            writer,
+            published: published.clone(),
+            clock: clock.clone(),
+            gauges: gauges.clone(),
+            changes: changes.clone(),
+            snapshot,
+        };
+        let task = Mutex::new(Some(tokio::spawn(engine.run(asks, closed))));
+        let inner = Inner {
+            store,
+            published,
+            clock,
+            gauges,
+            mailbox,
+            changes,
+            closing,
+            task,
+            demo,
+            _folder: folder,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Stops taking commands, commits what was taken, writes a snapshot.
+    pub async fn close(&self) {
+        self.inner.closing.send_replace(true);
+        let task = self
+            .inner
+            .task
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(task) = task
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "the engine task did not end well");
+        }
+        self.inner.store.close().await;
+    }
+
+    /// True once the state is folded and the engine task takes commands.
+    pub fn ready(&self) -> bool {
+        self.inner.gauges.running() && !self.inner.mailbox.is_closed()
+    }
+    /// True in the demo: the choose-a-person page exists only then.
+    pub fn is_demo(&self) -> bool {
+        self.inner.demo
+    }
+    /// Changes, for the event stream; lagging receivers simply look again.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.inner.changes.subscribe()
+    }
+    /// The last committed journal sequence.
+    pub fn seq(&self) -> u64 {
+        self.inner.published.read().seq
+    }
+    /// The pool for web sessions, which are in the same file.
+    pub fn session_pool(&self) -> SqlitePool {
+        self.inner.store.rest().clone()
+    }
+    /// The fleet's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.inner.clock
+    }
+
+    /// Asks the engine, and waits until what it did is durable.
+    pub(crate) async fn ask(
+        &self,
+        command: Command,
+        key: Option<(String, String)>,
+    ) -> Result<Done, ServiceError> {
+        let (answer, answered) = oneshot::channel();
+        self.inner
+            .mailbox
+            .try_send(Ask {
+                command,
+                key,
+                answer,
+            })
+            .map_err(|refused| match refused {
+                mpsc::error::TrySendError::Full(_) => ServiceError::Busy,
+                mpsc::error::TrySendError::Closed(_) => {
+                    ServiceError::Internal("the engine task has stopped".into())
+                }
+            })?;
+        let done = answered
+            .await
+            .map_err(|lost| ServiceError::Internal(Box::new(lost)))?;
+        Ok(done?)
+    }
+
+    /// A moment of the store, and what `look` makes of the published state of the very same moment: figures of both
+    /// agree.
+    pub(crate) async fn moment<T>(
+        &self,
+        look: impl Fn(&Live, Millis) -> T,
+    ) -> Result<(Read, T), ServiceError> {
+        let mut tries = 0;
+        loop {
+            let mut read = self.inner.store.read().await?;
+            let seq = journal::seq_of(&mut read).await?;
+            loop {
+                let now = self.inner.clock.now();
+                let ahead = {
+                    let live = self.inner.published.read();
+                    if live.seq == seq || tries >= MATCH_TRIES {
+                        let found = look(&live, now.max(live.state.at));
+                        drop(live);
+                        return Ok((read, found));
+                    }
+                    live.seq > seq
+                };
+                tries += 1;
+                if ahead {
+                    break;
+                }
+                // Written, and published in a moment.
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
+/// What a control plane starts on.
+pub(crate) struct Ground {
+    pub(crate) store: Store,
+    pub(crate) writer: Writer,
+    pub(crate) folded: Folded,
+    pub(crate) seed: u64,
+}
+
+async fn executor_of(store: &Store, folded: &Folded, seed: u64) -> Result<Simulated, OpenError> {
+    let of_nodes = store.node_entries().await?;
+    Ok(Simulated::resume(
+        seed,
+        &folded.state,
+        of_nodes.iter().map(|entry| &entry.event),
+    ))
+}
+
+async fn prepare_serve(folder: &DataFolder) -> Result<Ground, OpenError> {
+    let store = Store::create(folder.path()).await?;
+    let mut writer = Writer::open(folder.path()).await?;
+    match store.fact(MADE_FOR).await?.as_deref() {
+        None => {
+            store.put_people(&[first_admin()]).await?;
+            store.set_fact(MADE_FOR, "serve").await?;
+        }
+        Some("serve") => {}
+        Some(_) => {
+            return Err(OpenError::DataFolder {
+                path: folder.path().display().to_string(),
+                problem: "it holds a demo; `muster demo` goes on with it".to_owned(),
+            });
+        }
+    }
+    let folded = resume(&store, &mut writer)
+        .await
+        .map_err(|damage| damaged(folder.path(), damage))?;
+    Ok(Ground {
+        store,
+        writer,
+        folded,
+        seed: 0,
+    })
+}
+
+/// Whom a new folder knows, so that a token can be made on the box.
+fn first_admin() -> contract::PersonView {
+    contract::PersonView {
+        id: "admin".to_owned(),
+        name: "admin".to_owned(),
+        memberships: vec![contract::Membership {
+            team: None,
+            role: contract::Role::Admin,
+        }],
+    }
+}

@@ -1,0 +1,162 @@
+//! A start: the newest snapshot, then the tail of the journal.
+
+use super::core::Folded;
+use crate::store::{Snapshot, Store, StoreError, Writer, journal};
+use scheduler::{Meter, State};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::io;
+
+/// What a snapshot holds.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SnapshotBody {
+    /// The state.
+    pub(crate) state: State,
+    /// Its open usage.
+    pub(crate) meter: Meter,
+}
+
+#[derive(Serialize)]
+struct SnapshotRef<'a> {
+    state: &'a State,
+    meter: &'a Meter,
+}
+
+struct Hashing(Sha256);
+
+impl io::Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// SHA-256 over the state's JSON. Its maps are ordered by key, its structs by declaration, so one state has one text.
+pub(crate) fn hash_of(state: &State) -> Result<String, StoreError> {
+    let mut writer = io::BufWriter::with_capacity(1 << 16, Hashing(Sha256::new()));
+    serde_json::to_writer(&mut writer, state).map_err(|source| StoreError::Parse {
+        what: "state",
+        source,
+    })?;
+    let hashing = writer.into_inner().map_err(|error| StoreError::Parse {
+        what: "state",
+        source: serde_json::Error::io(error.into_error()),
+    })?;
+    Ok(hex(&hashing.0.finalize()))
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}
+
+/// A snapshot of a state after an entry.
+pub(crate) fn snapshot_of(state: &State, meter: &Meter, seq: u64) -> Result<Snapshot, StoreError> {
+    let body =
+        serde_json::to_vec(&SnapshotRef { state, meter }).map_err(|source| StoreError::Parse {
+            what: "snapshot",
+            source,
+        })?;
+    Ok(Snapshot {
+        seq,
+        hash: hash_of(state)?,
+        body,
+    })
+}
+
+/// Why a journal does not fold.
+#[derive(Debug)]
+pub(crate) enum Damage {
+    /// The store refuses or does not parse.
+    Store(StoreError),
+    /// An entry is wrong.
+    Entry {
+        /// Which.
+        seq: u64,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl From<StoreError> for Damage {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Entry { seq, source } => Self::Entry {
+                seq,
+                problem: format!("it does not parse: {source}"),
+            },
+            other => Self::Store(other),
+        }
+    }
+}
+
+/// Entries read at a time.
+const CHUNK: u32 = 5_000;
+
+/// The state at the journal's end, from the newest snapshot on.
+pub(crate) async fn resume(store: &Store, writer: &mut Writer) -> Result<Folded, Damage> {
+    let mut folded = Folded::default();
+    if let Some(snapshot) = store.newest_snapshot().await? {
+        let seq = snapshot.seq;
+        let body: SnapshotBody =
+            serde_json::from_slice(&snapshot.body).map_err(|error| Damage::Entry {
+                seq,
+                problem: format!("its snapshot does not parse: {error}"),
+            })?;
+        if hash_of(&body.state)? != snapshot.hash {
+            return Err(Damage::Entry {
+                seq,
+                problem: "its snapshot is not the one that was written".to_owned(),
+            });
+        }
+        folded = Folded {
+            state: body.state,
+            meter: body.meter,
+            seq,
+            line: 0,
+        };
+    }
+    fold_tail(store, &mut folded).await?;
+    let (end, line) = writer.ends().await?;
+    if end != folded.seq {
+        return Err(Damage::Entry {
+            seq: folded.seq + 1,
+            problem: format!("it is missing; the last one is {end}"),
+        });
+    }
+    folded.line = line;
+    Ok(folded)
+}
+
+/// Folds what the journal holds beyond `folded`.
+pub(crate) async fn fold_tail(store: &Store, folded: &mut Folded) -> Result<(), Damage> {
+    let mut read = store.read().await?;
+    loop {
+        let entries = journal::after(&mut read, folded.seq, CHUNK).await?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for entry in entries {
+            if entry.seq != folded.seq + 1 {
+                let missing = folded.seq + 1;
+                return Err(Damage::Entry {
+                    seq: missing,
+                    problem: format!("it is missing; {} follows", entry.seq),
+                });
+            }
+            scheduler::apply(&mut folded.state, &entry.event);
+            folded.meter.observe(&folded.state, &entry.event);
+            folded.seq = entry.seq;
+        }
+    }
+}

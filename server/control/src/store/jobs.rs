@@ -1,0 +1,343 @@
+//! The list of jobs: filter, counts and pages.
+
+use super::rows::Statement;
+use super::{Deed, Read, Stored};
+use contract::{JobFilter, JobState, SortKey};
+use scheduler::JobId;
+use sqlx::{FromRow, QueryBuilder, Row, Sqlite};
+use std::collections::BTreeMap;
+
+/// A job as the store keeps it. Amounts in thousandths of a GPU, times and spans in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobRecord {
+    /// Its number.
+    pub(crate) id: u64,
+    /// Its name.
+    pub(crate) name: String,
+    /// Its team.
+    pub(crate) team: String,
+    /// Its project.
+    pub(crate) project: String,
+    /// Its owner.
+    pub(crate) owner: String,
+    /// Where it is in its life.
+    pub(crate) state: JobState,
+    /// A stop is under way.
+    pub(crate) stopping: bool,
+    /// Its priority class.
+    pub(crate) priority: String,
+    /// The flavour taken, or those asked for, with commas between.
+    pub(crate) flavours: String,
+    /// GPUs of the gang.
+    pub(crate) gpus_milli: u64,
+    /// Pods of the gang.
+    pub(crate) pods: u32,
+    /// Attempts so far.
+    pub(crate) attempt: u32,
+    /// Running time over all attempts that are over.
+    pub(crate) ran_ms: u64,
+    /// First submitted.
+    pub(crate) submitted: u64,
+    /// All pods up, in the current or last attempt.
+    pub(crate) started: Option<u64>,
+    /// Ended.
+    pub(crate) ended: Option<u64>,
+    /// Latest end by its time limit, while it runs.
+    pub(crate) ends_by: Option<u64>,
+    /// Inside nominal, when this was written; a live job's figure is the state's.
+    pub(crate) own_milli: Option<u64>,
+    /// Borrowed, when this was written.
+    pub(crate) borrowed_milli: Option<u64>,
+    /// Where it lies or lay, in words.
+    pub(crate) place: Option<String>,
+    /// Why it ended, when not by itself.
+    pub(crate) end_cause: Option<String>,
+    /// Spec and last placement as JSON, when they are to be written.
+    pub(crate) details: Option<(String, Option<String>)>,
+}
+
+impl JobRecord {
+    /// Binds the columns of the `jobs` table in their order.
+    pub(super) fn bind<'q>(&'q self, row: Statement<'q>) -> Statement<'q> {
+        let number = |n: Option<u64>| n.map(|n| n as i64);
+        row.bind(self.id as i64)
+            .bind(&self.name)
+            .bind(&self.team)
+            .bind(&self.project)
+            .bind(&self.owner)
+            .bind(self.state.as_str())
+            .bind(self.stopping)
+            .bind(&self.priority)
+            .bind(&self.flavours)
+            .bind(self.gpus_milli as i64)
+            .bind(self.pods)
+            .bind(self.attempt)
+            .bind(self.ran_ms as i64)
+            .bind(self.submitted as i64)
+            .bind(number(self.started))
+            .bind(number(self.ended))
+            .bind(number(self.ends_by))
+            .bind(number(self.own_milli))
+            .bind(number(self.borrowed_milli))
+            .bind(&self.place)
+            .bind(&self.end_cause)
+    }
+}
+
+impl FromRow<'_, sqlx::sqlite::SqliteRow> for JobRecord {
+    fn from_row(row: &sqlx::sqlite::SqliteRow) -> Result<Self, sqlx::Error> {
+        let number = |column: &str| row.try_get::<i64, _>(column).map(|n| n as u64);
+        let maybe = |column: &str| {
+            row.try_get::<Option<i64>, _>(column)
+                .map(|n| n.map(|n| n as u64))
+        };
+        let state: String = row.try_get("state")?;
+        let state = state
+            .parse()
+            .map_err(|problem: String| sqlx::Error::Decode(problem.into()))?;
+        Ok(Self {
+            id: number("id")?,
+            name: row.try_get("name")?,
+            team: row.try_get("team")?,
+            project: row.try_get("project")?,
+            owner: row.try_get("owner")?,
+            state,
+            stopping: row.try_get("stopping")?,
+            priority: row.try_get("priority")?,
+            flavours: row.try_get("flavours")?,
+            gpus_milli: number("gpus_milli")?,
+            pods: row.try_get("pods")?,
+            attempt: row.try_get("attempt")?,
+            ran_ms: number("ran_ms")?,
+            submitted: number("submitted")?,
+            started: maybe("started")?,
+            ended: maybe("ended")?,
+            ends_by: maybe("ends_by")?,
+            own_milli: maybe("own_milli")?,
+            borrowed_milli: maybe("borrowed_milli")?,
+            place: row.try_get("place")?,
+            end_cause: row.try_get("end_cause")?,
+            details: None,
+        })
+    }
+}
+
+/// Where a page ended: the order it was in, and its last job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JobCursor {
+    /// The order.
+    pub(crate) sort: SortKey,
+    /// The last job.
+    pub(crate) last: u64,
+}
+
+impl JobCursor {
+    /// The cursor as callers keep it.
+    pub(crate) fn text(self) -> String {
+        let letter = match self.sort {
+            SortKey::Newest => 'n',
+            SortKey::Oldest => 'o',
+        };
+        format!("{letter}{:x}", self.last)
+    }
+    /// The cursor behind that text; `None` when it is not one of ours.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let sort = match text.as_bytes().first()? {
+            b'n' => SortKey::Newest,
+            b'o' => SortKey::Oldest,
+            _ => return None,
+        };
+        let digits = &text[1..];
+        let last = u64::from_str_radix(digits, 16)
+            .ok()
+            .filter(|last| format!("{last:x}") == digits)?;
+        i64::try_from(last).ok()?;
+        Some(Self { sort, last })
+    }
+}
+
+/// One page of the list, with the counts of all that the filter matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ListPage {
+    /// The rows.
+    pub(crate) jobs: Vec<JobRecord>,
+    /// How many there are in each state.
+    pub(crate) counts: BTreeMap<JobState, u64>,
+    /// True when more follow.
+    pub(crate) more: bool,
+}
+
+/// Jobs that match, of the teams that may be seen (`None` = all).
+pub(crate) async fn page(
+    read: &mut Read,
+    filter: &JobFilter,
+    visible: Option<&[String]>,
+    after: Option<JobCursor>,
+    limit: u32,
+) -> Stored<ListPage> {
+    let mut query = QueryBuilder::new("SELECT state, count(*) FROM jobs WHERE 1 = 1");
+    push_filter(&mut query, filter, visible);
+    query.push(" GROUP BY state");
+    let counted: Vec<(String, i64)> = query
+        .build_query_as()
+        .fetch_all(&mut **read)
+        .await
+        .deed("count jobs")?;
+    let counts = counted
+        .into_iter()
+        .filter_map(|(state, n)| Some((state.parse().ok()?, n as u64)))
+        .collect();
+
+    let mut query = QueryBuilder::new("SELECT * FROM jobs WHERE 1 = 1");
+    push_filter(&mut query, filter, visible);
+    let (compare, order) = match filter.sort {
+        SortKey::Newest => (" AND id < ", " ORDER BY id DESC"),
+        SortKey::Oldest => (" AND id > ", " ORDER BY id"),
+    };
+    if let Some(after) = after {
+        query.push(compare).push_bind(after.last as i64);
+    }
+    query
+        .push(order)
+        .push(" LIMIT ")
+        .push_bind(i64::from(limit) + 1);
+    let mut jobs: Vec<JobRecord> = query
+        .build_query_as()
+        .fetch_all(&mut **read)
+        .await
+        .deed("list jobs")?;
+    let more = jobs.len() > limit as usize;
+    jobs.truncate(limit as usize);
+    Ok(ListPage { jobs, counts, more })
+}
+
+fn push_filter(
+    query: &mut QueryBuilder<'_, Sqlite>,
+    filter: &JobFilter,
+    visible: Option<&[String]>,
+) {
+    if let Some(visible) = visible {
+        push_among(query, "team", visible.iter().cloned());
+    }
+    if !filter.teams.is_empty() {
+        push_among(query, "team", filter.teams.iter().cloned());
+    }
+    if !filter.states.is_empty() {
+        push_among(
+            query,
+            "state",
+            filter.states.iter().map(|state| state.as_str().to_owned()),
+        );
+    }
+    if let Some(owner) = &filter.owner {
+        query.push(" AND owner = ").push_bind(owner.clone());
+    }
+    if let Some(search) = filter.search.as_ref().filter(|search| !search.is_empty()) {
+        query
+            .push(" AND instr(name, ")
+            .push_bind(search.to_lowercase())
+            .push(") > 0");
+    }
+}
+
+fn push_among(
+    query: &mut QueryBuilder<'_, Sqlite>,
+    column: &str,
+    values: impl Iterator<Item = String>,
+) {
+    query.push(" AND ").push(column).push(" IN (");
+    let mut list = query.separated(", ");
+    for value in values {
+        list.push_bind(value);
+    }
+    query.push(")");
+}
+
+/// One job, with its spec and last placement.
+pub(crate) async fn one(read: &mut Read, job: JobId) -> Stored<Option<JobRecord>> {
+    let row: Option<JobRecord> = sqlx::query_as("SELECT * FROM jobs WHERE id = ?")
+        .bind(job.0 as i64)
+        .fetch_optional(&mut **read)
+        .await
+        .deed("read a job")?;
+    let Some(mut record) = row else {
+        return Ok(None);
+    };
+    record.details = sqlx::query_as("SELECT spec, placement FROM job_details WHERE id = ?")
+        .bind(job.0 as i64)
+        .fetch_optional(&mut **read)
+        .await
+        .deed("read a job's details")?;
+    Ok(Some(record))
+}
+
+/// Team and owner of a job.
+pub(crate) async fn team_and_owner(
+    read: &mut Read,
+    job: JobId,
+) -> Stored<Option<(String, String)>> {
+    sqlx::query_as("SELECT team, owner FROM jobs WHERE id = ?")
+        .bind(job.0 as i64)
+        .fetch_optional(&mut **read)
+        .await
+        .deed("read a job's team")
+}
+
+/// Name, project and owner of a team's jobs, by number.
+pub(crate) async fn names(
+    read: &mut Read,
+    team: &str,
+) -> Stored<BTreeMap<u64, (String, String, String)>> {
+    let rows: Vec<(i64, String, String, String)> =
+        sqlx::query_as("SELECT id, name, project, owner FROM jobs WHERE team = ?")
+            .bind(team)
+            .fetch_all(&mut **read)
+            .await
+            .deed("read the names of a team's jobs")?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, name, project, owner)| (id as u64, (name, project, owner)))
+        .collect())
+}
+
+/// Number and state of every job after a number, at most `limit`.
+pub(crate) async fn states(read: &mut Read, after: u64, limit: u32) -> Stored<Vec<(u64, String)>> {
+    let rows: Vec<(i64, String)> =
+        sqlx::query_as("SELECT id, state FROM jobs WHERE id > ? ORDER BY id LIMIT ?")
+            .bind(after as i64)
+            .bind(limit)
+            .fetch_all(&mut **read)
+            .await
+            .deed("read the jobs' states")?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, state)| (id as u64, state))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_reads_what_it_writes_and_nothing_else() {
+        for sort in [SortKey::Newest, SortKey::Oldest] {
+            let cursor = JobCursor { sort, last: 4_711 };
+            assert_eq!(JobCursor::parse(&cursor.text()), Some(cursor));
+        }
+        for text in [
+            "",
+            "x1",
+            "n",
+            "n-1",
+            "n+1",
+            "nG",
+            "n01",
+            "nffffffffffffffff",
+            "é1",
+            "1267",
+        ] {
+            assert_eq!(JobCursor::parse(text), None, "{text}");
+        }
+    }
+}

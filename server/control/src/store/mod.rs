@@ -1,0 +1,161 @@
+//! All SQL. One file, `muster.db`: SQLite in WAL mode with synchronous=FULL, so that what was answered survives a kill.
+//!
+//! One connection writes what the engine decided ([`Writer`]); a small pool reads; a second small pool writes what is
+//! not the engine's: tokens and web sessions.
+
+pub(crate) mod bills;
+pub(crate) mod jobs;
+pub(crate) mod journal;
+mod people;
+mod rows;
+mod write;
+
+pub(crate) use jobs::{JobCursor, JobRecord};
+pub(crate) use journal::{Entry, Snapshot};
+pub(crate) use people::TokenRow;
+pub(crate) use write::{DayKey, KeyedSubmit, Transaction, Writer};
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use std::path::Path;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The database's name in the data folder.
+pub(crate) const FILE: &str = "muster.db";
+
+/// The store did not do what was asked.
+#[derive(Debug, Error)]
+pub(crate) enum StoreError {
+    /// SQLite refuses.
+    #[error("the store could not {deed}")]
+    Sql {
+        /// What was tried.
+        deed: &'static str,
+        /// SQLite's word.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// What is stored does not parse.
+    #[error("entry {seq} of the journal does not parse")]
+    Entry {
+        /// Which.
+        seq: u64,
+        /// The parser's word.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// What is stored does not parse.
+    #[error("a stored {what} does not parse")]
+    Parse {
+        /// What.
+        what: &'static str,
+        /// The parser's word.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The schema is another version's.
+    #[error("the database is of another version of muster")]
+    Schema(#[source] sqlx::migrate::MigrateError),
+}
+
+/// Names what was tried when SQLite refuses.
+pub(crate) trait Deed<T> {
+    /// The same result, with the deed in its error.
+    fn deed(self, deed: &'static str) -> Result<T, StoreError>;
+}
+impl<T> Deed<T> for Result<T, sqlx::Error> {
+    fn deed(self, deed: &'static str) -> Result<T, StoreError> {
+        self.map_err(|source| StoreError::Sql { deed, source })
+    }
+}
+
+pub(crate) type Stored<T> = Result<T, StoreError>;
+
+/// A read that sees one moment of the database.
+pub(crate) type Read = sqlx::Transaction<'static, sqlx::Sqlite>;
+
+/// The database, for reading, and for writing what is not the engine's.
+#[derive(Clone)]
+pub(crate) struct Store {
+    reads: SqlitePool,
+    rest: SqlitePool,
+}
+
+fn connect_options(folder: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(folder.join(FILE))
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(Duration::from_secs(20))
+        .pragma("temp_store", "memory")
+        .pragma("cache_size", "-32768")
+}
+
+impl Store {
+    /// Makes the database if it is not there, brings its schema up to date, and opens it.
+    pub(crate) async fn create(folder: &Path) -> Stored<Self> {
+        let store = Self::connect(connect_options(folder).create_if_missing(true)).await?;
+        sqlx::migrate!("src/store/migrations")
+            .run(&store.rest)
+            .await
+            .map_err(StoreError::Schema)?;
+        Ok(store)
+    }
+
+    /// Opens a database that is there, of this version; another process may be writing to it.
+    pub(crate) async fn attach(folder: &Path) -> Stored<Self> {
+        Self::connect(connect_options(folder)).await
+    }
+
+    async fn connect(options: SqliteConnectOptions) -> Stored<Self> {
+        let pool = |most| {
+            SqlitePoolOptions::new()
+                .max_connections(most)
+                .acquire_timeout(Duration::from_secs(20))
+        };
+        let rest = pool(2)
+            .connect_with(options.clone())
+            .await
+            .deed("open the database")?;
+        let reads = pool(4).connect_lazy_with(options);
+        Ok(Self { reads, rest })
+    }
+
+    /// The pool for web sessions: their table is their library's.
+    pub(crate) fn rest(&self) -> &SqlitePool {
+        &self.rest
+    }
+
+    /// Begins a read of one moment. The moment is fixed by its first query.
+    pub(crate) async fn read(&self) -> Stored<Read> {
+        self.reads.begin().await.deed("begin a read")
+    }
+
+    /// Closes every connection.
+    pub(crate) async fn close(&self) {
+        self.reads.close().await;
+        self.rest.close().await;
+    }
+
+    /// A single fact about the folder.
+    pub(crate) async fn fact(&self, key: &str) -> Stored<Option<String>> {
+        sqlx::query_scalar("SELECT value FROM facts WHERE key = ?")
+            .bind(key)
+            .fetch_optional(&self.rest)
+            .await
+            .deed("read a fact")
+    }
+
+    /// Writes a single fact about the folder.
+    pub(crate) async fn set_fact(&self, key: &str, value: &str) -> Stored<()> {
+        sqlx::query("INSERT INTO facts (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value")
+            .bind(key)
+            .bind(value)
+            .execute(&self.rest)
+            .await
+            .deed("write a fact")
+            .map(drop)
+    }
+}

@@ -1,0 +1,278 @@
+//! What the engine task writes: everything of one batch in one transaction.
+
+use super::journal::last_seq;
+use super::rows::Insert;
+use super::{Deed, Entry, JobRecord, Snapshot, StoreError, Stored, connect_options};
+use crate::words;
+use scheduler::{JobId, PersonId, UsageLine};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{ConnectOptions, Connection};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The connection that writes what the engine decided. There is one.
+pub(crate) struct Writer {
+    connection: SqliteConnection,
+}
+
+/// A submission that came with an idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyedSubmit {
+    /// Who.
+    pub(crate) person: PersonId,
+    /// Their key.
+    pub(crate) key: String,
+    /// Hash of the request.
+    pub(crate) hash: String,
+    /// What it made.
+    pub(crate) job: JobId,
+}
+
+/// What usage is summed up by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DayKey {
+    /// Day of the billing zone: 20261130.
+    pub(crate) day: i32,
+    /// Team.
+    pub(crate) team: String,
+    /// Job.
+    pub(crate) job: u64,
+    /// Flavour; empty without GPUs.
+    pub(crate) flavour: String,
+    /// `own` or `borrowed`.
+    pub(crate) entitlement: &'static str,
+    /// `run`, ...
+    pub(crate) phase: &'static str,
+    /// Start of the rate card in force, in milliseconds; -1 without one.
+    pub(crate) card: i64,
+}
+
+/// Everything that one transaction writes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transaction {
+    /// What happened, in order.
+    pub(crate) entries: Vec<Entry>,
+    /// Jobs that changed, as they are after it.
+    pub(crate) jobs: BTreeMap<JobId, JobRecord>,
+    /// Usage lines that were closed, with their numbers.
+    pub(crate) lines: Vec<(u64, UsageLine)>,
+    /// What they add to their days, in thousandths of a GPU x milliseconds.
+    pub(crate) days: BTreeMap<DayKey, i64>,
+    /// Keys of submissions.
+    pub(crate) keys: Vec<KeyedSubmit>,
+    /// Single facts.
+    pub(crate) facts: Vec<(&'static str, String)>,
+}
+
+const JOURNAL: Insert = Insert {
+    head: "INSERT INTO journal (seq, at, job, kind, body) VALUES ",
+    columns: 5,
+    tail: "",
+    deed: "append to the journal",
+};
+const JOBS: Insert = Insert {
+    head: "INSERT INTO jobs (id, name, team, project, owner, state, stopping, priority, flavours, gpus_milli, pods, \
+           attempt, ran_ms, submitted, started, ended, ends_by, own_milli, borrowed_milli, place, end_cause) VALUES ",
+    columns: 21,
+    tail: " ON CONFLICT (id) DO UPDATE SET state = excluded.state, stopping = excluded.stopping, \
+           flavours = excluded.flavours, attempt = excluded.attempt, ran_ms = excluded.ran_ms, \
+           started = excluded.started, ended = excluded.ended, ends_by = excluded.ends_by, \
+           own_milli = excluded.own_milli, borrowed_milli = excluded.borrowed_milli, place = excluded.place, \
+           end_cause = excluded.end_cause",
+    deed: "write the list of jobs",
+};
+const DETAILS: Insert = Insert {
+    head: "INSERT INTO job_details (id, spec, placement) VALUES ",
+    columns: 3,
+    tail: " ON CONFLICT (id) DO UPDATE SET placement = excluded.placement",
+    deed: "write a job's details",
+};
+const LINES: Insert = Insert {
+    head: "INSERT INTO usage_lines (id, job, attempt, team, project, owner, flavour, entitlement, unit, phase, from_ms, \
+           to_ms, gpus_milli, cpu_milli, nodes) VALUES ",
+    columns: 15,
+    tail: "",
+    deed: "append usage lines",
+};
+const DAYS: Insert = Insert {
+    head: "INSERT INTO usage_days (day, team, job, flavour, entitlement, phase, card, held) VALUES ",
+    columns: 8,
+    tail: " ON CONFLICT DO UPDATE SET held = held + excluded.held",
+    deed: "add to the days' usage",
+};
+const KEYS: Insert = Insert {
+    head: "INSERT INTO submissions (person, key, hash, job) VALUES ",
+    columns: 4,
+    tail: "",
+    deed: "keep an idempotency key",
+};
+const FACTS: Insert = Insert {
+    head: "INSERT INTO facts (key, value) VALUES ",
+    columns: 2,
+    tail: " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    deed: "write a fact",
+};
+
+impl Writer {
+    /// Opens the connection.
+    pub(crate) async fn open(folder: &Path) -> Stored<Self> {
+        let connection = connect_options(folder)
+            .connect()
+            .await
+            .deed("open the database for writing")?;
+        Ok(Self { connection })
+    }
+
+    /// Writes all of it, durably, or none of it.
+    pub(crate) async fn commit(&mut self, batch: &Transaction) -> Stored<()> {
+        let mut transaction = self
+            .connection
+            .begin_with("BEGIN IMMEDIATE")
+            .await
+            .deed("begin a transaction")?;
+        insert_entries(&mut transaction, &batch.entries).await?;
+        insert_jobs(&mut transaction, batch).await?;
+        insert_usage(&mut transaction, batch).await?;
+        KEYS.run(&mut transaction, &batch.keys, |row, of| {
+            row.bind(of.person.as_str())
+                .bind(&of.key)
+                .bind(&of.hash)
+                .bind(of.job.0 as i64)
+        })
+        .await?;
+        FACTS
+            .run(&mut transaction, &batch.facts, |row, (key, value)| {
+                row.bind(*key).bind(value)
+            })
+            .await?;
+        transaction.commit().await.deed("commit")
+    }
+
+    /// Keeps a snapshot, and the one before it.
+    pub(crate) async fn keep_snapshot(&mut self, snapshot: &Snapshot) -> Stored<()> {
+        let mut transaction = self
+            .connection
+            .begin_with("BEGIN IMMEDIATE")
+            .await
+            .deed("begin a transaction")?;
+        sqlx::query(
+            "INSERT INTO snapshots (seq, hash, body) VALUES (?, ?, ?) ON CONFLICT (seq) DO NOTHING",
+        )
+        .bind(snapshot.seq as i64)
+        .bind(&snapshot.hash)
+        .bind(&snapshot.body)
+        .execute(&mut *transaction)
+        .await
+        .deed("write a snapshot")?;
+        sqlx::query("DELETE FROM snapshots WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT 2)")
+            .execute(&mut *transaction)
+            .await
+            .deed("drop old snapshots")?;
+        transaction.commit().await.deed("commit a snapshot")
+    }
+
+    /// The job that a key has made, with the hash of that request.
+    pub(crate) async fn submission(
+        &mut self,
+        person: &PersonId,
+        key: &str,
+    ) -> Stored<Option<(String, JobId)>> {
+        let row: Option<(String, i64)> =
+            sqlx::query_as("SELECT hash, job FROM submissions WHERE person = ? AND key = ?")
+                .bind(person.as_str())
+                .bind(key)
+                .fetch_optional(&mut self.connection)
+                .await
+                .deed("look up an idempotency key")?;
+        Ok(row.map(|(hash, job)| (hash, JobId(job as u64))))
+    }
+
+    /// Numbers of the last journal entry and of the last usage line.
+    pub(crate) async fn ends(&mut self) -> Stored<(u64, u64)> {
+        let seq = last_seq(&mut self.connection).await?;
+        let line: Option<i64> = sqlx::query_scalar("SELECT max(id) FROM usage_lines")
+            .fetch_one(&mut self.connection)
+            .await
+            .deed("read the last usage line")?;
+        Ok((seq, line.unwrap_or(0) as u64))
+    }
+
+    /// Closes the connection, so that the log is folded into the file.
+    pub(crate) async fn close(self) -> Stored<()> {
+        self.connection.close().await.deed("close the database")
+    }
+}
+
+async fn insert_entries(connection: &mut SqliteConnection, entries: &[Entry]) -> Stored<()> {
+    let mut rows = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let body = serde_json::to_string(&entry.event).map_err(|source| StoreError::Parse {
+            what: "event",
+            source,
+        })?;
+        rows.push((entry, body));
+    }
+    JOURNAL
+        .run(connection, &rows, |row, (entry, body)| {
+            row.bind(entry.seq as i64)
+                .bind(entry.event.at.0 as i64)
+                .bind(words::job_of(&entry.event.fact).map(|job| job.0 as i64))
+                .bind(words::kind_of(&entry.event.fact))
+                .bind(body)
+        })
+        .await
+}
+
+async fn insert_jobs(connection: &mut SqliteConnection, batch: &Transaction) -> Stored<()> {
+    let jobs: Vec<&JobRecord> = batch.jobs.values().collect();
+    JOBS.run(&mut *connection, &jobs, |row, job| job.bind(row))
+        .await?;
+    let details: Vec<&JobRecord> = jobs
+        .into_iter()
+        .filter(|job| job.details.is_some())
+        .collect();
+    DETAILS
+        .run(connection, &details, |row, job| {
+            let (spec, placement) = job
+                .details
+                .as_ref()
+                .map(|(spec, place)| (spec.as_str(), place.as_deref()))
+                .unzip();
+            row.bind(job.id as i64).bind(spec).bind(placement.flatten())
+        })
+        .await
+}
+
+async fn insert_usage(connection: &mut SqliteConnection, batch: &Transaction) -> Stored<()> {
+    LINES
+        .run(&mut *connection, &batch.lines, |row, (id, line)| {
+            row.bind(*id as i64)
+                .bind(line.job.0 as i64)
+                .bind(line.attempt)
+                .bind(line.team.as_str())
+                .bind(&line.project)
+                .bind(line.owner.as_str())
+                .bind(words::flavour_of(line))
+                .bind(words::entitlement(line.entitlement))
+                .bind(words::unit(line.unit))
+                .bind(words::phase(line.phase))
+                .bind(line.from.0 as i64)
+                .bind(line.to.0 as i64)
+                .bind(line.gpus.0 as i64)
+                .bind(line.cpu_milli as i64)
+                .bind(line.nodes)
+        })
+        .await?;
+    let days: Vec<(&DayKey, &i64)> = batch.days.iter().collect();
+    DAYS.run(connection, &days, |row, (key, held)| {
+        row.bind(key.day)
+            .bind(&key.team)
+            .bind(key.job as i64)
+            .bind(&key.flavour)
+            .bind(key.entitlement)
+            .bind(key.phase)
+            .bind(key.card)
+            .bind(**held)
+    })
+    .await
+}

@@ -1,0 +1,124 @@
+//! Events in words.
+
+use crate::engine::record::{cause_text, node_name, place_text};
+use crate::period;
+use crate::store::Entry;
+use crate::words;
+use contract::EventView;
+use scheduler::{End, Fact, State};
+
+/// A job's event as doors show it.
+pub(crate) fn view(entry: &Entry, state: &State) -> EventView {
+    EventView {
+        seq: entry.seq,
+        at: period::instant(entry.event.at),
+        event: words::kind_of(&entry.event.fact).to_owned(),
+        text: text(&entry.event.fact, state),
+    }
+}
+
+fn text(fact: &Fact, state: &State) -> String {
+    match fact {
+        Fact::JobSubmitted { owner, spec, .. } => {
+            format!(
+                "Submitted by {owner}: {} pods, {} GPUs",
+                spec.pods,
+                spec.gpus()
+            )
+        }
+        Fact::JobAdmitted {
+            attempt: 1,
+            placement,
+            ..
+        } => format!("Admitted on {}", place_text(placement, state)),
+        Fact::JobAdmitted {
+            attempt, placement, ..
+        } => {
+            format!(
+                "Admitted again, attempt {attempt}, on {}",
+                place_text(placement, state)
+            )
+        }
+        Fact::GangBound { .. } => "All pods bound at once".to_owned(),
+        Fact::GangStarted { .. } => "All pods up: running".to_owned(),
+        Fact::CheckpointStarted { .. } => "A save began".to_owned(),
+        Fact::CheckpointSaved {
+            progress, bytes, ..
+        } => format!(
+            "A checkpoint is durable: {} of work, {}",
+            contract::person_span(*progress),
+            size(*bytes)
+        ),
+        Fact::StopRequested {
+            cause, end: None, ..
+        } => {
+            format!("Stopping, to wait again: {}", cause_text(cause, state))
+        }
+        Fact::StopRequested { cause, .. } => format!("Stopping: {}", cause_text(cause, state)),
+        Fact::JobRequeued {
+            not_before: Some(until),
+            ..
+        } => {
+            format!("Waits again; not tried before {}", period::instant(*until))
+        }
+        Fact::JobRequeued { .. } => {
+            "Waits in its queue again, with its first submit time".to_owned()
+        }
+        Fact::JobEnded { end, cause, .. } => {
+            let end = match end {
+                End::Succeeded => "Succeeded",
+                End::Failed => "Failed",
+                End::Cancelled => "Cancelled",
+                End::TimedOut => "Timed out",
+            };
+            match cause {
+                None => end.to_owned(),
+                Some(cause) => format!("{end}: {}", cause_text(cause, state)),
+            }
+        }
+        Fact::NodeHealthSet { node, health, why } => {
+            format!(
+                "Node {} is {}: {why}",
+                node_name(state, *node),
+                words::health(*health)
+            )
+        }
+        Fact::TopologySet { .. }
+        | Fact::FlavourSet { .. }
+        | Fact::CohortSet { .. }
+        | Fact::CohortRemoved { .. }
+        | Fact::TeamSet { .. }
+        | Fact::TeamRemoved { .. }
+        | Fact::NodeSet { .. }
+        | Fact::PolicySet { .. }
+        | Fact::RateCardSet { .. }
+        | Fact::HourPassed => words::kind_of(fact).replace('_', " "),
+    }
+}
+
+/// Bytes for people, in decimal units.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 4] = [
+        ("TB", 1_000_000_000_000),
+        ("GB", 1_000_000_000),
+        ("MB", 1_000_000),
+        ("kB", 1_000),
+    ];
+    match UNITS.iter().find(|(_, unit)| bytes >= *unit) {
+        Some((word, unit)) => format!("{}.{} {word}", bytes / unit, bytes % unit / (unit / 10)),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_decimal() {
+        assert_eq!(
+            (size(980_000_000_000), size(30_625_000), size(12)),
+            ("980.0 GB".into(), "30.6 MB".into(), "12 B".into())
+        );
+    }
+}

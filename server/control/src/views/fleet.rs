@@ -1,0 +1,261 @@
+//! The fleet at a glance, and its nodes.
+
+use crate::engine::Live;
+use crate::period;
+use crate::words;
+use contract::{FlavourUse, FleetView, Gpus, NodeRow};
+use scheduler::{FlavourId, FreeNode, Health, JobId, MilliGpu, Millis, Name, Phase, Pool, State};
+use std::collections::BTreeMap;
+
+/// Taken thousandths of a node's cards.
+pub(crate) fn busy_of(free: &FreeNode) -> MilliGpu {
+    MilliGpu(
+        free.free_milli
+            .iter()
+            .map(|left| 1_000 - u64::from(*left))
+            .sum(),
+    )
+}
+
+/// Cards of a node that are wholly free.
+pub(crate) fn whole_free(free: &FreeNode) -> u16 {
+    free.free_milli
+        .iter()
+        .filter(|left| **left == 1_000)
+        .count() as u16
+}
+
+/// A block's nodes for batch work of one flavour, and what of them is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockRoom {
+    /// Ready nodes with all cards free.
+    pub(crate) empty_nodes: u32,
+    /// Cards of these.
+    pub(crate) empty_gpus: u64,
+    /// Ready nodes.
+    pub(crate) ready_nodes: u32,
+    /// Free cards of ready nodes, whole ones.
+    pub(crate) free_gpus: u64,
+    /// The most free cards of one ready node.
+    pub(crate) best_node: u64,
+    /// Spare nodes.
+    pub(crate) spares: u32,
+    /// All other nodes that are not ready.
+    pub(crate) out: u32,
+    /// Nodes that are for notebooks.
+    pub(crate) notebooks: u32,
+    /// Taken thousandths.
+    pub(crate) busy: MilliGpu,
+}
+
+impl BlockRoom {
+    /// Adds a node.
+    pub(crate) fn add(&mut self, free: &FreeNode) {
+        if free.node.pool == Pool::Notebook {
+            self.notebooks += 1;
+            return;
+        }
+        self.busy += busy_of(free);
+        match free.node.health {
+            Health::Ready => {}
+            Health::Spare => {
+                self.spares += 1;
+                return;
+            }
+            _ => {
+                self.out += 1;
+                return;
+            }
+        }
+        let whole = u64::from(whole_free(free));
+        self.ready_nodes += 1;
+        self.free_gpus += whole;
+        self.best_node = self.best_node.max(whole);
+        if free.free_milli.iter().all(|left| *left == 1_000) {
+            self.empty_nodes += 1;
+            self.empty_gpus += whole;
+        }
+    }
+
+    /// True when nothing is on it and nothing is out, but for as many nodes as a block of this flavour has spares.
+    pub(crate) fn is_whole(&self, spares_of_a_block: u32) -> bool {
+        let untouched = self.busy == MilliGpu::ZERO && self.notebooks == 0;
+        self.ready_nodes > 0 && untouched && self.out + self.spares <= spares_of_a_block
+    }
+}
+
+/// Blocks by flavour, then name.
+pub(crate) fn blocks(state: &State) -> BTreeMap<(FlavourId, Name), BlockRoom> {
+    let mut blocks: BTreeMap<(FlavourId, Name), BlockRoom> = BTreeMap::new();
+    for free in state.nodes.values() {
+        if let (Some(flavour), Some(block)) = (&free.node.flavour, free.node.domains.first()) {
+            blocks
+                .entry((flavour.clone(), block.clone()))
+                .or_default()
+                .add(free);
+        }
+    }
+    blocks
+}
+
+/// Spares that a block of each flavour has, at most.
+pub(crate) fn spares_of_a_block(
+    blocks: &BTreeMap<(FlavourId, Name), BlockRoom>,
+) -> BTreeMap<FlavourId, u32> {
+    let mut most: BTreeMap<FlavourId, u32> = BTreeMap::new();
+    for ((flavour, _), room) in blocks {
+        let spares = most.entry(flavour.clone()).or_default();
+        *spares = room.spares.max(*spares);
+    }
+    most
+}
+
+/// The fleet at a glance.
+pub(crate) fn fleet(live: &Live, now: Millis, speed: u32) -> FleetView {
+    let state = &live.state;
+    let queued = || state.jobs.values().filter(|job| job.phase == Phase::Queued);
+    let mut unhealthy: BTreeMap<Health, u32> = BTreeMap::new();
+    for free in state
+        .nodes
+        .values()
+        .filter(|free| !matches!(free.node.health, Health::Ready | Health::Spare))
+    {
+        *unhealthy.entry(free.node.health).or_default() += 1;
+    }
+    FleetView {
+        now: period::instant(now),
+        speed,
+        seq: live.seq,
+        flavours: flavours(state),
+        waiting_jobs: queued().count() as u64,
+        waiting_gpus: Gpus(queued().map(|job| job.spec.gpus()).sum()),
+        never_jobs: live
+            .waiting
+            .values()
+            .filter(|waiting| waiting.reason.never())
+            .count() as u64,
+        active_jobs: state
+            .jobs
+            .values()
+            .filter(|job| job.phase != Phase::Queued)
+            .count() as u64,
+        unhealthy: unhealthy
+            .into_iter()
+            .map(|(health, n)| (words::health(health).to_owned(), n))
+            .collect(),
+    }
+}
+
+fn flavours(state: &State) -> Vec<FlavourUse> {
+    let mut uses: BTreeMap<&FlavourId, FlavourUse> = state
+        .flavours
+        .values()
+        .map(|flavour| {
+            let none = Gpus(MilliGpu::ZERO);
+            let use_of = FlavourUse {
+                flavour: flavour.id.to_string(),
+                title: flavour.title.clone(),
+                total: none,
+                busy: none,
+                borrowed: none,
+                free: none,
+                spare: none,
+                notebook: none,
+                broken: none,
+                whole_blocks_free: 0,
+                nominal: none,
+            };
+            (&flavour.id, use_of)
+        })
+        .collect();
+    for free in state.nodes.values() {
+        if let Some(sum) = free
+            .node
+            .flavour
+            .as_ref()
+            .and_then(|flavour| uses.get_mut(flavour))
+        {
+            add_node(sum, free);
+        }
+    }
+    for allocation in state
+        .jobs
+        .values()
+        .filter_map(|job| job.allocation.as_ref())
+    {
+        if let Some(sum) = allocation
+            .placement
+            .flavour
+            .as_ref()
+            .and_then(|flavour| uses.get_mut(flavour))
+        {
+            sum.borrowed.0 += allocation.borrowed;
+        }
+    }
+    for (flavour, quota) in state.teams.values().flat_map(|team| &team.quotas) {
+        if let Some(sum) = uses.get_mut(flavour) {
+            sum.nominal.0 += quota.nominal;
+        }
+    }
+    let blocks = blocks(state);
+    let spares = spares_of_a_block(&blocks);
+    for ((flavour, _), room) in &blocks {
+        if let Some(sum) = uses
+            .get_mut(flavour)
+            .filter(|_| room.is_whole(spares[flavour]))
+        {
+            sum.whole_blocks_free += 1;
+        }
+    }
+    uses.into_values().collect()
+}
+
+fn add_node(sum: &mut FlavourUse, free: &FreeNode) {
+    let all = MilliGpu::gpus(u64::from(free.node.cards));
+    let busy = busy_of(free);
+    sum.total.0 += all;
+    if free.node.pool == Pool::Notebook {
+        sum.notebook.0 += all;
+        return;
+    }
+    sum.busy.0 += busy;
+    match free.node.health {
+        Health::Ready => sum.free.0 += all.minus(busy),
+        Health::Spare => sum.spare.0 += all.minus(busy),
+        Health::Degraded
+        | Health::Cordoned
+        | Health::Draining
+        | Health::Down
+        | Health::Quarantined => {
+            sum.broken.0 += all.minus(busy);
+        }
+    }
+}
+
+/// All nodes, by number; `sees` says which jobs the reader may see.
+pub(crate) fn nodes(state: &State, sees: impl Fn(JobId) -> bool) -> Vec<NodeRow> {
+    state
+        .nodes
+        .values()
+        .map(|free| {
+            let jobs: Vec<u64> = free
+                .jobs
+                .iter()
+                .filter(|job| sees(**job))
+                .map(|job| job.0)
+                .collect();
+            NodeRow {
+                id: free.node.id.0,
+                name: free.node.name.to_string(),
+                flavour: free.node.flavour.as_ref().map(ToString::to_string),
+                domains: free.node.domains.iter().map(ToString::to_string).collect(),
+                health: words::health(free.node.health).to_owned(),
+                pool: words::pool(free.node.pool).to_owned(),
+                gpus: free.node.cards,
+                free: whole_free(free),
+                other_jobs: (free.jobs.len() - jobs.len()) as u32,
+                jobs,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,234 @@
+//! A job in a list, and its parts on its page.
+
+use crate::engine::{Live, record};
+use crate::period::instant;
+use crate::store::{Entry, JobRecord};
+use contract::{CheckpointView, Gpus, InterruptionView, JobRow, PlaceView, ReasonView, gpu_hours};
+use scheduler::{Fact, JobId, MilliGpu, Millis, NodeId, Placement, State, StopCause, Waiting};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What only the published state knows of live jobs: quota moves, and reasons are of the last cycle.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overlay {
+    own: BTreeMap<JobId, (MilliGpu, MilliGpu)>,
+    waiting: BTreeMap<JobId, Waiting>,
+}
+
+impl Overlay {
+    /// Of all live jobs.
+    pub(crate) fn of(live: &Live) -> Self {
+        let admitted = live.state.jobs.values().filter_map(|job| {
+            let allocation = job.allocation.as_ref()?;
+            Some((job.id, (allocation.own, allocation.borrowed)))
+        });
+        Self {
+            own: admitted.collect(),
+            waiting: live.waiting.clone(),
+        }
+    }
+
+    /// Of one job.
+    pub(crate) fn of_one(live: &Live, job: JobId) -> Self {
+        let allocation = live
+            .state
+            .jobs
+            .get(&job)
+            .and_then(|job| job.allocation.as_ref());
+        let own = allocation.map(|allocation| (job, (allocation.own, allocation.borrowed)));
+        let waiting = live.waiting.get(&job).map(|waiting| (job, waiting.clone()));
+        Self {
+            own: own.into_iter().collect(),
+            waiting: waiting.into_iter().collect(),
+        }
+    }
+
+    /// Why a job waits, and its place.
+    pub(crate) fn waiting(&self, job: JobId) -> (Option<ReasonView>, Option<u32>) {
+        match self.waiting.get(&job) {
+            Some(waiting) => (
+                Some(contract::reason::view(&waiting.reason)),
+                waiting.position,
+            ),
+            None => (None, None),
+        }
+    }
+
+    /// Own and borrowed GPUs of an admitted job.
+    pub(crate) fn own(&self, job: JobId) -> Option<(MilliGpu, MilliGpu)> {
+        self.own.get(&job).copied()
+    }
+}
+
+/// A job in a list.
+pub(crate) fn row(record: &JobRecord, overlay: &Overlay) -> JobRow {
+    let id = JobId(record.id);
+    let time = |at: Option<u64>| at.map(|at| instant(Millis(at)));
+    let queued = record.state == contract::JobState::Queued;
+    let (reason, position) = if queued {
+        overlay.waiting(id)
+    } else {
+        (None, None)
+    };
+    let own = overlay.own(id);
+    JobRow {
+        id: record.id,
+        name: record.name.clone(),
+        team: record.team.clone(),
+        project: record.project.clone(),
+        owner: record.owner.clone(),
+        state: record.state,
+        stopping: record.stopping,
+        reason,
+        position,
+        place: record.place.clone(),
+        flavours: record
+            .flavours
+            .split(',')
+            .filter(|flavour| !flavour.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        gpus: Gpus(MilliGpu(record.gpus_milli)),
+        pods: record.pods,
+        own: own.map(|(own, _)| Gpus(own)),
+        borrowed: own.map(|(_, borrowed)| Gpus(borrowed)),
+        priority: record.priority.clone(),
+        submitted: instant(Millis(record.submitted)),
+        started: time(record.started),
+        ended: time(record.ended),
+        ends_by: time(record.ends_by),
+        end_cause: record.end_cause.clone(),
+    }
+}
+
+/// A placement in words and figures.
+pub(crate) fn place(placement: &Placement, state: &State) -> PlaceView {
+    let mut seen = BTreeSet::new();
+    let nodes: Vec<NodeId> = placement
+        .pods
+        .iter()
+        .map(|pod| pod.node)
+        .filter(|node| seen.insert(*node))
+        .collect();
+    let ranks = placement.pods.iter().map(|pod| {
+        let cards = (0..32)
+            .filter(|card| pod.cards & (1 << card) != 0)
+            .collect();
+        (record::node_name(state, pod.node), cards)
+    });
+    PlaceView {
+        text: record::place_text(placement, state),
+        flavour: placement.flavour.as_ref().map(ToString::to_string),
+        blocks: record::blocks_of(placement, state)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        nodes: nodes
+            .iter()
+            .map(|node| record::node_name(state, *node))
+            .collect(),
+        worst_link: worst_link(placement, state),
+        ranks: ranks.collect(),
+    }
+}
+
+/// The widest link that the gang crosses: `between nodes of one rack`.
+fn worst_link(placement: &Placement, state: &State) -> String {
+    let level = |index: usize| {
+        state
+            .topology
+            .levels
+            .get(index)
+            .map_or("node", |level| level.as_str())
+    };
+    match placement.within.map(usize::from) {
+        None => format!("between {}s", level(0)),
+        Some(index) if index + 1 >= state.topology.levels.len() => {
+            "none: inside one node".to_owned()
+        }
+        Some(index) => format!("between {}s of one {}", level(index + 1), level(index)),
+    }
+}
+
+/// Durable checkpoints, last ones first, at most `limit`; and how many there are.
+pub(crate) fn checkpoints(saves: &[Entry], limit: usize) -> (Vec<CheckpointView>, u64) {
+    let mut all = Vec::new();
+    let mut began = None;
+    for entry in saves {
+        match &entry.event.fact {
+            Fact::CheckpointStarted { attempt, .. } => began = Some((*attempt, entry.event.at)),
+            Fact::CheckpointSaved {
+                attempt,
+                progress,
+                bytes,
+                ..
+            } => {
+                let stall = began
+                    .take()
+                    .filter(|(of, _)| of == attempt)
+                    .map(|(_, at)| entry.event.at.since(at));
+                all.push(CheckpointView {
+                    number: all.len() as u32 + 1,
+                    attempt: *attempt,
+                    at: instant(entry.event.at),
+                    stall_ms: stall.unwrap_or_default().0,
+                    progress_ms: progress.0,
+                    bytes: *bytes,
+                });
+            }
+            _ => {}
+        }
+    }
+    let count = all.len() as u64;
+    all.reverse();
+    all.truncate(limit);
+    (all, count)
+}
+
+/// Stops that were not the job's own end and that it came back from, or not; first ones first.
+///
+/// Lost is what the gang did since the later of its last durable checkpoint and its start.
+pub(crate) fn interruptions(
+    life: &[Entry],
+    saves: &[Entry],
+    gpus: MilliGpu,
+    state: &State,
+) -> Vec<InterruptionView> {
+    let mut started: Option<Millis> = None;
+    let mut all = Vec::new();
+    for entry in life {
+        let at = entry.event.at;
+        let cause = match &entry.event.fact {
+            Fact::GangStarted { .. } => {
+                started = Some(at);
+                continue;
+            }
+            Fact::JobRequeued { .. } => {
+                started = None;
+                continue;
+            }
+            Fact::StopRequested { cause, .. } => cause,
+            Fact::JobEnded {
+                cause: Some(cause @ StopCause::Exited { .. }),
+                ..
+            } => cause,
+            _ => continue,
+        };
+        if matches!(cause, StopCause::Person { .. } | StopCause::TimeLimit) {
+            continue;
+        }
+        let saved = saves
+            .iter()
+            .rev()
+            .find(|save| {
+                save.seq < entry.seq && matches!(save.event.fact, Fact::CheckpointSaved { .. })
+            })
+            .map(|save| save.event.at);
+        let unsaved = started.map(|started| at.since(saved.unwrap_or(started).max(started)));
+        all.push(InterruptionView {
+            at: instant(at),
+            cause: record::cause_text(cause, state),
+            lost_gpu_hours: gpu_hours(gpus.over(unsaved.unwrap_or_default())),
+        });
+    }
+    all
+}

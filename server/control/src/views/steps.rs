@@ -1,0 +1,307 @@
+//! The eight steps from submit to bill, as far as a job has come. What comes later is said as such.
+
+use crate::engine::record::cause_text;
+use crate::period::instant;
+use crate::store::{Entry, JobRecord};
+use contract::{JobBill, JobState, PlaceView, ReasonView, Step, StepState, person_span};
+use scheduler::{Fact, MilliGpu, Millis, State};
+
+/// What the steps are told from.
+pub(crate) struct Told<'a> {
+    /// The job's row.
+    pub(crate) record: &'a JobRecord,
+    /// Its entries but its saves, oldest first.
+    pub(crate) life: &'a [Entry],
+    /// The published state, for names.
+    pub(crate) state: &'a State,
+    /// Why it waits, and its place.
+    pub(crate) waiting: (Option<ReasonView>, Option<u32>),
+    /// Own and borrowed GPUs while it is admitted; the last ones known afterwards.
+    pub(crate) own: Option<(MilliGpu, MilliGpu)>,
+    /// Where it lies or lay.
+    pub(crate) place: Option<&'a PlaceView>,
+    /// Its cost so far.
+    pub(crate) bill: &'a JobBill,
+    /// Running time so far.
+    pub(crate) ran: Millis,
+    /// How many checkpoints and interruptions it had.
+    pub(crate) counts: (u64, usize),
+    /// Now.
+    pub(crate) now: Millis,
+}
+
+/// Times of a life, from its entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Times {
+    first_admitted: Option<Millis>,
+    admitted: Option<Millis>,
+    bound: Option<Millis>,
+    started: Option<Millis>,
+    requeued: Option<Millis>,
+    attempts: u32,
+}
+
+fn times(life: &[Entry]) -> Times {
+    let mut times = Times::default();
+    for entry in life {
+        let at = Some(entry.event.at);
+        match &entry.event.fact {
+            Fact::JobAdmitted { attempt, .. } => {
+                times.first_admitted = times.first_admitted.or(at);
+                times.admitted = at;
+                (times.bound, times.started) = (None, None);
+                times.attempts = *attempt;
+            }
+            Fact::GangBound { .. } => times.bound = at,
+            Fact::GangStarted { .. } => times.started = at,
+            Fact::JobRequeued { .. } => times.requeued = at,
+            _ => {}
+        }
+    }
+    times
+}
+
+/// The eight steps.
+pub(crate) fn steps(told: &Told<'_>) -> Vec<Step> {
+    let times = times(told.life);
+    vec![
+        submit(told),
+        queue(told, &times),
+        admit(told, &times),
+        place(told, &times),
+        bind(told, &times),
+        run(told, &times),
+        give_back(told),
+        bill(told, &times),
+    ]
+}
+
+fn step(name: &str, state: StepState, at: Option<Millis>, actor: &str) -> Step {
+    Step {
+        name: name.to_owned(),
+        state,
+        at: at.map(instant),
+        actor: actor.to_owned(),
+        figure: String::new(),
+        note: String::new(),
+    }
+}
+
+impl Told<'_> {
+    fn state(&self) -> JobState {
+        self.record.state
+    }
+    /// How a step stands that is reached at `at`: behind, ahead, or never.
+    fn reached(&self, at: Option<Millis>) -> StepState {
+        match (at, self.state()) {
+            (Some(_), JobState::Queued) | (None, _) if !self.state().ended() => StepState::Ahead,
+            (Some(_), _) => StepState::Done,
+            (None, _) => StepState::Skipped,
+        }
+    }
+}
+
+fn submit(told: &Told<'_>) -> Step {
+    let record = told.record;
+    let mut step = step(
+        "Submit",
+        StepState::Done,
+        Some(Millis(record.submitted)),
+        &record.owner,
+    );
+    step.figure = format!("{} GPUs", MilliGpu(record.gpus_milli));
+    step.note = format!(
+        "{} pods for {}, project {}; stored before the answer",
+        record.pods, record.team, record.project
+    );
+    step
+}
+
+fn queue(told: &Told<'_>, times: &Times) -> Step {
+    let submitted = Millis(told.record.submitted);
+    let state = match (told.state(), times.first_admitted) {
+        (JobState::Queued, _) => StepState::Now,
+        (_, Some(_)) => StepState::Done,
+        (_, None) => StepState::Skipped,
+    };
+    let mut step = step(
+        "Queue",
+        state,
+        Some(submitted),
+        &format!("queue of {}", told.record.team),
+    );
+    let ended = told.record.ended.map(Millis);
+    let until = times.first_admitted.or(ended).unwrap_or(told.now);
+    step.figure = person_span(until.since(submitted));
+    step.note = match (&told.waiting, told.state()) {
+        ((Some(reason), Some(place)), JobState::Queued) => {
+            format!("place {place}; {}", reason.text)
+        }
+        ((Some(reason), None), JobState::Queued) => reason.text.clone(),
+        ((None, _), JobState::Queued) => "the next cycle says why it waits".to_owned(),
+        (_, _) if times.attempts > 1 => {
+            format!("waited for the first of {} attempts", times.attempts)
+        }
+        (_, _) if times.first_admitted.is_none() => "ended while it waited".to_owned(),
+        (_, _) => "with its first submit time".to_owned(),
+    };
+    step
+}
+
+fn admit(told: &Told<'_>, times: &Times) -> Step {
+    let mut step = step(
+        "Admit",
+        told.reached(times.admitted),
+        times.admitted,
+        "scheduler",
+    );
+    if let (StepState::Done, Some((own, borrowed))) = (step.state, told.own) {
+        step.figure = match borrowed {
+            MilliGpu::ZERO => format!("{own} own"),
+            _ => format!("{own} own, {borrowed} borrowed"),
+        };
+        step.note = format!("quota of {}, all of it at once", told.record.team);
+    }
+    step
+}
+
+fn place(told: &Told<'_>, times: &Times) -> Step {
+    let mut step = step(
+        "Place",
+        told.reached(times.admitted),
+        times.admitted,
+        "scheduler",
+    );
+    if let (StepState::Done, Some(place)) = (step.state, told.place) {
+        step.figure = match place.blocks.as_slice() {
+            [block] => block.clone(),
+            blocks => format!("{} blocks", blocks.len()),
+        };
+        step.note = format!("{}; worst link {}", place.text, place.worst_link);
+    }
+    step
+}
+
+fn bind(told: &Told<'_>, times: &Times) -> Step {
+    let state = match told.state() {
+        JobState::Admitted => StepState::Now,
+        _ => told.reached(times.bound),
+    };
+    let mut step = step("Bind", state, times.bound, "simulated executor");
+    if let (Some(bound), Some(admitted), StepState::Done) =
+        (times.bound, times.admitted, step.state)
+    {
+        let pods = told.record.pods;
+        step.figure = format!("{pods} of {pods} pods");
+        let span = bound.since(admitted).0;
+        step.note = format!(
+            "in one step, {}.{} s after the decision",
+            span / 1_000,
+            span % 1_000 / 100
+        );
+    }
+    step
+}
+
+fn run(told: &Told<'_>, times: &Times) -> Step {
+    let state = match told.state() {
+        JobState::Starting | JobState::Running | JobState::Reclaiming | JobState::Recovering => {
+            StepState::Now
+        }
+        _ if told.state().ended() && told.ran > Millis(0) => StepState::Done,
+        _ => told.reached(times.started),
+    };
+    let mut step = step("Run", state, times.started, "simulated executor");
+    if matches!(state, StepState::Now | StepState::Done) {
+        step.figure = person_span(told.ran);
+        let (checkpoints, interruptions) = told.counts;
+        step.note = match told.state() {
+            JobState::Starting => "pods are coming up".to_owned(),
+            JobState::Recovering => {
+                "lost a pod; what is left of the gang is being stopped".to_owned()
+            }
+            _ => format!(
+                "{}, {}",
+                number(checkpoints, "checkpoint"),
+                number(interruptions as u64, "interruption")
+            ),
+        };
+        if let Some(cause) = &told.record.end_cause {
+            step.note = format!("{}; {cause}", step.note);
+        } else if let Some(cause) = told.life.last().and_then(|last| stopping(last, told.state)) {
+            step.note = format!("{}; stopping: {cause}", step.note);
+        }
+    }
+    step
+}
+
+fn stopping(last: &Entry, state: &State) -> Option<String> {
+    match &last.event.fact {
+        Fact::StopRequested { cause, .. } => Some(cause_text(cause, state)),
+        _ => None,
+    }
+}
+
+fn number(n: u64, word: &str) -> String {
+    match n {
+        0 => format!("no {word}s"),
+        1 => format!("1 {word}"),
+        n => format!("{n} {word}s"),
+    }
+}
+
+fn give_back(told: &Told<'_>) -> Step {
+    let state = if told.state().ended() {
+        StepState::Skipped
+    } else {
+        StepState::Ahead
+    };
+    let mut step = step("Give back", state, None, "owners of what it borrows");
+    let borrowed = told.own.map_or(MilliGpu::ZERO, |(_, borrowed)| borrowed);
+    step.figure = if told.state().ended() {
+        "was not asked"
+    } else {
+        "not asked"
+    }
+    .to_owned();
+    step.note = match (told.state().ended(), borrowed) {
+        (true, _) => "ended without a reclaim".to_owned(),
+        (false, MilliGpu::ZERO) => "nothing borrowed".to_owned(),
+        (false, borrowed) => format!(
+            "{borrowed} GPUs are borrowed and reclaimable; reclaims come with a later version"
+        ),
+    };
+    step
+}
+
+fn bill(told: &Told<'_>, times: &Times) -> Step {
+    let state = match told.state() {
+        state if state.ended() && times.bound.is_some() => StepState::Done,
+        state if state.ended() => StepState::Skipped,
+        JobState::Queued if times.bound.is_none() => StepState::Ahead,
+        _ if times.bound.is_some() => StepState::Now,
+        _ => StepState::Ahead,
+    };
+    let ended = told
+        .record
+        .ended
+        .map(Millis)
+        .filter(|_| state == StepState::Done);
+    let mut step = step("Bill", state, ended, "usage ledger");
+    let totals = &told.bill.totals;
+    if matches!(state, StepState::Now | StepState::Done) {
+        let so_far = if state == StepState::Now {
+            " so far"
+        } else {
+            ""
+        };
+        step.figure = format!("{} {}{so_far}", totals.amount, told.bill.currency);
+        step.note = format!(
+            "{} GPU-hours own, {} borrowed",
+            totals.own_gpu_hours, totals.borrowed_gpu_hours
+        );
+    } else {
+        step.note = "GPU-time is billed from bind to confirmed exit".to_owned();
+    }
+    step
+}

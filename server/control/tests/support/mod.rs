@@ -1,0 +1,144 @@
+//! A demo without history under a clock that tests move.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use contract::{JobFilter, JobPage, JobState, JobView, SubmitJob};
+use control::{Actor, Clock, Control, Mode, Options, ServiceError, Tuning};
+use scheduler::Millis;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// When a demo without history stands: 2026-10-20T06:00:00Z.
+pub const EPOCH: Millis = Millis(1_792_476_000_000);
+
+/// A control plane over a folder of its own.
+pub struct House {
+    pub control: Control,
+    pub clock: Clock,
+    pub folder: TempDir,
+}
+
+pub fn options(folder: &Path) -> Options {
+    Options {
+        data: folder.to_owned(),
+        mode: Mode::Demo {
+            seed: 7,
+            speed: 1,
+            fresh: false,
+        },
+    }
+}
+
+/// Opens a folder with `days` of history under a held clock.
+pub async fn open(folder: &Path, days: u32) -> (Control, Clock) {
+    let clock = Clock::held(EPOCH + Millis(Millis::DAY.0 * u64::from(days)));
+    let tuning = Tuning {
+        history_days: days,
+        clock: Some(clock.clone()),
+        ..Tuning::default()
+    };
+    let control = Control::open_with(options(folder), tuning)
+        .await
+        .expect("the folder opens");
+    (control, clock)
+}
+
+/// A house without history.
+pub async fn house() -> House {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (control, clock) = open(folder.path(), 0).await;
+    House {
+        control,
+        clock,
+        folder,
+    }
+}
+
+impl House {
+    pub async fn person(&self, id: &str) -> Actor {
+        self.control.actor(id).await.expect("a demo person")
+    }
+
+    pub async fn submit(&self, person: &str, job: &SubmitJob) -> u64 {
+        let actor = self.person(person).await;
+        let member = self
+            .control
+            .team_member(&actor, &job.team)
+            .expect("a member");
+        member.submit(job, None).await.expect("a good job").id
+    }
+
+    pub async fn show(&self, person: &str, job: u64) -> JobView {
+        let actor = self.person(person).await;
+        self.control
+            .visible(&actor, job)
+            .await
+            .expect("visible")
+            .show()
+            .await
+            .expect("shown")
+    }
+
+    /// Lets time go by until the job is in a state, at most for a day of the fleet's time.
+    pub async fn until(&self, job: u64, state: JobState) -> JobView {
+        for _ in 0..24 * 60 {
+            let view = self.show("admin", job).await;
+            if view.row.state == state {
+                return view;
+            }
+            self.pass(Millis::MINUTE).await;
+        }
+        panic!("job {job} is not {state} after a day");
+    }
+
+    /// Moves the clock, and waits until the engine has taken in what was due.
+    pub async fn pass(&self, span: Millis) {
+        self.clock.set(self.clock.now() + span);
+        // A refused command goes through the engine like any other, after what was due before it.
+        let admin = self.person("admin").await;
+        let probe = self
+            .control
+            .admin(&admin)
+            .expect("admin")
+            .set_health(0, "ready", "a probe")
+            .await;
+        assert!(probe.is_ok(), "{probe:?}");
+    }
+}
+
+/// A 32-GPU fine-tune of fraud-ml that runs an hour and saves every 20 minutes.
+pub fn fine_tune() -> SubmitJob {
+    serde_json::from_str(
+        r#"{"team": "fraud-ml", "name": "card-sequence-finetune", "project": "card-fraud", "image": "fraud/train:4.12",
+            "flavours": ["h100-80g"], "pods": 4, "gpus_per_pod": 8, "topology": "block", "time_limit": "8h",
+            "checkpoint": {"period": "20m", "save": "10s"}, "run_time": "1h"}"#,
+    )
+    .expect("a spec")
+}
+
+pub async fn list(control: &Control, actor: &Actor, filter: &JobFilter) -> Vec<u64> {
+    let mut ids = Vec::new();
+    let mut page = JobPage {
+        limit: 7,
+        after: None,
+    };
+    loop {
+        let list = control
+            .everyone(actor)
+            .jobs(filter, &page)
+            .await
+            .expect("a page");
+        ids.extend(list.jobs.iter().map(|job| job.id));
+        match list.next {
+            Some(next) => page.after = Some(next),
+            None => return ids,
+        }
+    }
+}
+
+pub fn fields(error: &ServiceError) -> Vec<String> {
+    match error {
+        ServiceError::Invalid(fields) => fields.iter().map(|field| field.field.clone()).collect(),
+        other => panic!("{other:?} has no fields"),
+    }
+}
