@@ -4,7 +4,7 @@ use crate::door::{Door, stopped};
 use crate::{rest, web};
 use axum::extract::DefaultBodyLimit;
 use axum::{Router, middleware};
-use control::{Control, Mode, OpenError, Options, ServiceError};
+use control::{Control, Mode, OpenError, Options, ServiceError, Tuning};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -66,13 +66,13 @@ pub enum StartError {
 }
 
 /// Runs until SIGTERM or ctrl-c.
-pub async fn run(addr: &str, options: Options) -> Result<(), StartError> {
+pub async fn run(addr: &str, options: Options, tuning: Tuning) -> Result<(), StartError> {
     let demo = matches!(options.mode, Mode::Demo { .. });
     let listener = listen(addr, demo).await?;
     let bound = listener.local_addr()?;
     let mut stop = stop_signals()?;
     let control = tokio::select! {
-        opened = Control::open(options) => opened?,
+        opened = Control::open_with(options, tuning) => opened?,
         () = stopped(&mut stop) => return Ok(()),
     };
     let router = router(&control, stop.clone()).await?;

@@ -5,14 +5,14 @@ mod bill;
 mod client;
 mod fleet;
 mod job;
+mod offline;
 mod replay;
+mod start;
 mod table;
 mod wait;
 
-use crate::serve;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use client::ClientArgs;
-use control::{Mode, Options};
+use client::{ClientArgs, Output};
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,9 +33,9 @@ struct Muster {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Starts the portal with the demo fleet: simulated machines and a month of history.
-    Demo(DemoArgs),
+    Demo(start::DemoArgs),
     /// Starts the portal over what the data folder holds.
-    Serve(ServeArgs),
+    Serve(start::ServeArgs),
     /// Jobs: submit, list, show, cancel.
     #[command(subcommand)]
     Job(job::JobCommand),
@@ -51,6 +51,12 @@ enum Command {
     /// Monthly bills.
     #[command(subcommand)]
     Bill(bill::BillCommand),
+    /// API tokens.
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// The journal on disk.
+    #[command(subcommand)]
+    Journal(JournalCommand),
     /// Replays a public trace and prints one table.
     Replay(replay::ReplayArgs),
     /// Prints a completion script: `muster completions bash > /etc/bash_completion.d/muster`.
@@ -58,36 +64,6 @@ enum Command {
         /// For which shell.
         shell: clap_complete::Shell,
     },
-}
-
-#[derive(Debug, Args)]
-struct DemoArgs {
-    /// Where to listen; loopback only, since the demo signs anybody in. Port 0 takes a free one.
-    #[arg(long, default_value = "127.0.0.1:3000")]
-    addr: String,
-    #[command(flatten)]
-    data: DataArgs,
-    /// Seed of everything drawn; two runs of one seed are equal.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// How fast the demo's clock runs.
-    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    speed: u32,
-    /// Forgets the earlier demo of this data folder.
-    #[arg(long)]
-    fresh: bool,
-    /// Days of history generated at the first start.
-    #[arg(long, hide = true)]
-    history_days: Option<u32>,
-}
-
-#[derive(Debug, Args)]
-struct ServeArgs {
-    /// Where to listen.
-    #[arg(long, default_value = "127.0.0.1:3000")]
-    addr: String,
-    #[command(flatten)]
-    data: DataArgs,
 }
 
 #[derive(Debug, Args)]
@@ -134,6 +110,36 @@ enum NodeCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Makes an API token on the box; its secret alone is on the last line.
+    Create {
+        /// Whose token: a person's id, such as fraud-ml.engineer.
+        #[arg(long = "as", value_name = "PERSON")]
+        person: String,
+        /// What it is for.
+        #[arg(long, default_value = "command line")]
+        name: String,
+        /// Days until it ends.
+        #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=365))]
+        days: u32,
+        #[command(flatten)]
+        data: DataArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum JournalCommand {
+    /// Folds the journal, checks it, and prints event count, job count and a hash of the state.
+    Verify {
+        #[command(flatten)]
+        data: DataArgs,
+        /// How to print.
+        #[arg(long, value_enum, default_value_t = Output::Table)]
+        output: Output,
+    },
+}
+
 /// What a command ends with when nothing broke: its exit code.
 type Done = Result<ExitCode, Box<dyn Error>>;
 
@@ -174,23 +180,17 @@ fn log_to_stderr() {
 
 async fn perform(command: Command) -> Done {
     match command {
-        Command::Demo(demo) => serve(&demo.addr, demo_options(&demo)).await,
-        Command::Serve(args) => {
-            serve(
-                &args.addr,
-                Options {
-                    data: args.data.data.clone(),
-                    mode: Mode::Serve,
-                },
-            )
-            .await
-        }
+        Command::Demo(args) => start::demo(args).await,
+        Command::Serve(args) => start::serve(args).await,
         Command::Job(command) => job::perform(command).await,
         Command::Team(TeamCommand::List { client }) => fleet::teams(&client).await,
-        Command::Team(TeamCommand::Show { team, client, .. }) => fleet::team(&client, &team).await,
+        Command::Team(TeamCommand::Show { team, data: Some(data), client }) => offline::team(&data, &team, client.output).await,
+        Command::Team(TeamCommand::Show { team, data: None, client }) => fleet::team(&client, &team).await,
         Command::Quota(QuotaCommand::Show { client }) => fleet::quotas(&client).await,
         Command::Node(NodeCommand::List { client }) => fleet::nodes(&client).await,
         Command::Bill(command) => bill::perform(command).await,
+        Command::Token(TokenCommand::Create { person, name, days, data }) => offline::create_token(&data.data, &person, &name, days).await,
+        Command::Journal(JournalCommand::Verify { data, output }) => offline::verify(&data.data, output).await,
         Command::Replay(args) => replay::perform(&args),
         Command::Completions { shell } => {
             clap_complete::generate(
@@ -202,22 +202,6 @@ async fn perform(command: Command) -> Done {
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-fn demo_options(demo: &DemoArgs) -> Options {
-    Options {
-        data: demo.data.data.clone(),
-        mode: Mode::Demo {
-            seed: demo.seed,
-            speed: demo.speed,
-            fresh: demo.fresh,
-        },
-    }
-}
-
-async fn serve(addr: &str, options: Options) -> Done {
-    serve::run(addr, options).await?;
-    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]

@@ -60,7 +60,9 @@ pub fn perform(args: &ReplayArgs) -> Done {
             (false, false) => None,
         },
     };
-    let report = replay::run(&request)?;
+    let watch = control::Clock::virtual_from(scheduler::Millis(0), 1);
+    let mut report = replay::run(&request)?;
+    report.took(watch.now());
     if args.output == Output::Json {
         return print(args.output, &report, |_| Vec::new());
     }

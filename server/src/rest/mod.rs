@@ -82,6 +82,9 @@ fn document() -> OpenApi {
         )
         .components(Some(
             ComponentsBuilder::new()
+                // Named in every call's answers; those that `routes!` collects are only the ones of bodies.
+                .schema_from::<contract::Problem>()
+                .schema_from::<contract::FieldError>()
                 .security_scheme("token", SecurityScheme::Http(bearer))
                 .security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)))
                 .build(),

@@ -25,13 +25,10 @@ static STRETCH: AtomicU64 = AtomicU64::new(0);
 
 /// The layer that gives each request its session, over the control plane's store. Ended sessions are deleted until `stopping`.
 pub async fn layer(
-    _control: &Control,
+    control: &Control,
     mut stopping: watch::Receiver<bool>,
 ) -> Result<SessionManagerLayer<SqliteStore>, ServiceError> {
-    let store = SqliteStore::new(
-        tower_sessions_sqlx_store::sqlx::SqlitePool::connect_lazy("sqlite::memory:")
-            .map_err(|error| ServiceError::Internal(error.into()))?,
-    );
+    let store = SqliteStore::new(control.session_pool());
     store
         .migrate()
         .await

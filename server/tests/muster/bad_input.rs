@@ -1,12 +1,12 @@
 //! What is wrong is named, by the field, and nothing is half done.
 
-use crate::harness::{Person, Server, fine_tune, muster};
+use crate::harness::{Server, fine_tune, muster};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
 /// Sends it and expects a problem with this status that names these fields.
-async fn check(person: &Person, request: RequestBuilder, status: u16, fields: &[&str], what: &str) {
+async fn check(request: RequestBuilder, status: u16, fields: &[&str], what: &str) {
     let answer = request.send().await.expect("an answer");
     assert_eq!(answer.status().as_u16(), status, "{what}");
     assert_eq!(
@@ -34,7 +34,6 @@ async fn check(person: &Person, request: RequestBuilder, status: u16, fields: &[
         .filter_map(|error| error["field"].as_str())
         .collect();
     assert_eq!(named, fields, "{what}: {problem}");
-    let _ = person;
 }
 
 #[tokio::test]
@@ -90,7 +89,7 @@ async fn every_wrong_request_is_a_problem_that_names_its_fields() {
             .request(Method::POST, "/jobs")
             .header(CONTENT_TYPE, "application/json")
             .body(body.to_owned());
-        check(&engineer, request, status, fields, body).await;
+        check(request, status, fields, body).await;
     }
     let post = |kind: &str, body: &str| {
         engineer
@@ -99,7 +98,6 @@ async fn every_wrong_request_is_a_problem_that_names_its_fields() {
             .body(body.to_owned())
     };
     check(
-        &engineer,
         post("application/x-www-form-urlencoded", &good),
         415,
         &[],
@@ -107,7 +105,6 @@ async fn every_wrong_request_is_a_problem_that_names_its_fields() {
     )
     .await;
     check(
-        &engineer,
         post("application/toml", "team = fraud"),
         400,
         &[],
@@ -115,7 +112,6 @@ async fn every_wrong_request_is_a_problem_that_names_its_fields() {
     )
     .await;
     check(
-        &engineer,
         post("application/toml", "team = 7"),
         422,
         &["team"],
@@ -123,7 +119,6 @@ async fn every_wrong_request_is_a_problem_that_names_its_fields() {
     )
     .await;
     check(
-        &engineer,
         post("application/yaml", "team: [fraud-ml]"),
         422,
         &["team"],
@@ -131,7 +126,6 @@ async fn every_wrong_request_is_a_problem_that_names_its_fields() {
     )
     .await;
     check(
-        &engineer,
         post("application/json", &" ".repeat((1 << 20) + 1)),
         413,
         &[],
@@ -139,7 +133,7 @@ async fn every_wrong_request_is_a_problem_that_names_its_fields() {
     )
     .await;
     let key = post("application/json", &good).header("Idempotency-Key", "");
-    check(&engineer, key, 400, &["Idempotency-Key"], "an empty key").await;
+    check(key, 400, &["Idempotency-Key"], "an empty key").await;
     let after = engineer.get("/jobs?owner=fraud-ml.engineer&limit=1").await["total"].clone();
     assert_eq!(before, after, "nothing was submitted");
 }
@@ -171,14 +165,7 @@ async fn every_wrong_address_or_query_is_a_problem() {
         (Method::GET, "/nothing", 404, &[]),
         (Method::DELETE, "/jobs", 405, &[]),
     ] {
-        check(
-            &engineer,
-            engineer.request(method, path),
-            status,
-            fields,
-            path,
-        )
-        .await;
+        check(engineer.request(method, path), status, fields, path).await;
     }
 }
 
