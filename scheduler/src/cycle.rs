@@ -2,23 +2,24 @@
 //!
 //! Jobs of one team that ask for the same are one [`Class`]; shapes sought in the same nodes are one [`Spot`].
 
+use crate::count::Counted;
+use crate::explain::Lacks;
 use crate::maximum::{Hardware, never, of_shape};
-use crate::place::{Shape, UnknownLevel, seek, take, within};
+use crate::place::{Shape, Shortage, UnknownLevel, seek, take, within};
 use crate::plan::Candidate;
-use crate::quota::{QuotaTree, ShortAt};
+use crate::quota::QuotaTree;
 use crate::reserve::{Closed, Reservations, Wanting};
 use crate::room::{Room, View, Yard, YardKey, pool_of};
 use crate::{Blocker, FlavourId, JobId, JobSpec, MilliGpu, Millis, Placement, Pool, State, TeamId};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-/// Borrowers named in a reason, at most.
-const HOLDERS: usize = 3;
-
 /// A shape in a yard: where room for it is sought, once.
 pub(crate) struct Spot<'a> {
     pub yard: usize,
     pub shape: Shape,
+    /// How many pods fit where; kept up with what is taken.
+    counted: Option<Counted>,
     /// No room was found in this cycle.
     full: bool,
     /// The healthy hardware could hold it; judged when first asked.
@@ -26,9 +27,9 @@ pub(crate) struct Spot<'a> {
     /// Why the empty hardware could not hold it; told with all that it exceeds.
     pub exceeds: Option<Blocker>,
     /// What it lacks at the end of the cycle; judged when first asked.
-    told: Option<Option<Blocker>>,
+    pub told: Option<Option<Blocker>>,
     /// The flavour's name in a reason.
-    flavour: Option<&'a FlavourId>,
+    pub flavour: Option<&'a FlavourId>,
 }
 
 /// One way for a class of jobs to run.
@@ -49,14 +50,7 @@ pub(crate) struct Class<'a> {
     /// Could not start in this cycle; so no other one can.
     spent: bool,
     /// What each offer lacks at the end of the cycle: quota and room; judged when first asked.
-    told: Option<Vec<Lacks>>,
-}
-
-/// What an offer lacks, but for reservations.
-#[derive(Clone, Default)]
-pub(crate) struct Lacks {
-    pub quota: Option<Blocker>,
-    pub room: Option<Blocker>,
+    pub told: Option<Vec<Lacks>>,
 }
 
 /// What makes two jobs the same.
@@ -228,6 +222,7 @@ impl<'a> Cycle<'a> {
             self.spots.push(Spot {
                 yard,
                 shape,
+                counted: None,
                 full: false,
                 could: None,
                 exceeds,
@@ -300,20 +295,18 @@ impl<'a> Cycle<'a> {
 
     fn try_offer(&mut self, class: usize, offer: usize, rank: usize) -> Option<Placement> {
         let Offer { flavour, spot, .. } = self.classes[class].offers[offer];
-        let Spot {
-            yard, shape, full, ..
-        } = self.spots[spot];
         let wanting = self.wanting(class, offer, rank);
         let may = wanting.is_none_or(|wanting| self.has_quota(wanting))
             && self.ahead_of(class, offer, rank).is_none();
-        if full || !may {
+        if self.spots[spot].full || !may {
             return None;
         }
-        let yard = &self.yards[yard];
-        let Ok(found) = seek(yard, &self.room, &shape) else {
+        let Ok(found) = self.find(spot) else {
             self.spots[spot].full = true;
             return None;
         };
+        let Spot { yard, shape, .. } = self.spots[spot];
+        let yard = &self.yards[yard];
         let pods = take(yard, &mut self.room, &shape, &found);
         let within = within(yard, &self.state.topology, &found);
         if let Some(Wanting {
@@ -385,84 +378,32 @@ impl<'a> Cycle<'a> {
             .healthy
             .get_or_insert_with(|| Room::of(self.state, View::HealthyEmpty));
         let Spot { yard, shape, .. } = self.spots[spot];
-        let could = seek(&self.yards[yard], healthy, &shape).is_ok();
+        let yard = &self.yards[yard];
+        let could = seek(yard, &Counted::of(healthy, yard, &shape.ask), &shape).is_ok();
         self.spots[spot].could = Some(could);
         could
     }
 
-    /// Finds out what each offer of a class lacks at the end of the cycle, once.
-    pub(crate) fn judge(&mut self, class: usize) {
-        if self.classes[class].told.is_none() {
-            let offers = 0..self.classes[class].offers.len();
-            let told = offers.map(|offer| self.offer_lacks(class, offer)).collect();
-            self.classes[class].told = Some(told);
-        }
-    }
-
-    /// What each offer of a class that was judged lacks, but for reservations.
-    pub(crate) fn lacks(&self, class: usize) -> &[Lacks] {
-        self.classes[class].told.as_deref().unwrap_or_default()
-    }
-
-    fn offer_lacks(&mut self, class: usize, offer: usize) -> Lacks {
-        let spot = self.classes[class].offers[offer].spot;
-        if self.spots[spot].told.is_none() {
-            self.spots[spot].told = Some(self.spot_lacks(spot));
-        }
-        let room = self.spots[spot].told.clone().flatten();
-        Lacks {
-            quota: self.quota_lacks(class, offer),
-            room,
-        }
-    }
-
-    fn quota_lacks(&self, class: usize, offer: usize) -> Option<Blocker> {
-        let class = &self.classes[class];
-        let ((id, flavour), team) = (class.offers[offer].flavour?, class.team?);
-        let (asks, available) = (class.gpus, self.tree.available(team, flavour));
-        let short_by = asks.minus(available);
-        if short_by == MilliGpu::ZERO {
-            return None;
-        }
-        let (at, mut holders) = match self.tree.short_at(team, flavour, asks) {
-            ShortAt::Team => (None, Vec::new()),
-            ShortAt::Cohort(at) => (
-                self.tree.cohort(at).cloned(),
-                self.tree.borrowers(at, flavour),
-            ),
-        };
-        holders.truncate(HOLDERS);
-        let flavour = id.clone();
-        Some(Blocker::Quota {
-            flavour,
-            asks,
-            available,
-            short_by,
-            at,
-            holders,
-        })
-    }
-
-    fn spot_lacks(&self, spot: usize) -> Option<Blocker> {
+    /// Room for a spot as things stand, or what is missing.
+    pub(crate) fn find(&mut self, spot: usize) -> Result<Vec<(usize, u32)>, Shortage<'a>> {
         let Spot {
             yard,
             shape,
-            flavour,
+            counted,
             ..
-        } = &self.spots[spot];
+        } = &mut self.spots[spot];
         let yard = &self.yards[*yard];
-        let short = seek(yard, &self.room, shape).err()?;
-        Some(Blocker::Room {
-            flavour: flavour.cloned().unwrap_or_else(|| FlavourId::from("cpu")),
-            level: short
-                .level
-                .and_then(|level| self.state.topology.levels.get(level))
-                .cloned(),
-            asks_pods: short.asks_pods,
-            best_pods: short.best_pods,
-            best_domain: short.best_domain.cloned(),
-            segments: short.segments,
-        })
+        match counted {
+            Some(counted) => {
+                counted.catch_up(&self.room, yard, &shape.ask);
+                seek(yard, counted, shape)
+            }
+            None => seek(
+                yard,
+                counted.insert(Counted::of(&self.room, yard, &shape.ask)),
+                shape,
+            ),
+        }
     }
 }
 

@@ -3,9 +3,13 @@
 //! A job starts as soon as one of its flavours has quota, room and no reservation before it. The one told is the flavour
 //! that lacks the least, with everything that it lacks: lifting all of it starts the job, lifting all but one does not.
 
-use crate::cycle::{Cycle, Lacks};
+use crate::cycle::Cycle;
 use crate::plan::Candidate;
-use crate::{Blocker, MilliGpu, Reason};
+use crate::quota::ShortAt;
+use crate::{Blocker, FlavourId, MilliGpu, Reason};
+
+/// Borrowers named in a reason, at most.
+const HOLDERS: usize = 3;
 
 /// Why a job waits that has not started in this cycle.
 pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: usize) -> Reason {
@@ -36,6 +40,84 @@ pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: us
         all.extend(room.clone());
     }
     Reason::of(all)
+}
+
+/// What an offer lacks, but for reservations.
+#[derive(Clone, Default)]
+pub(crate) struct Lacks {
+    pub quota: Option<Blocker>,
+    pub room: Option<Blocker>,
+}
+
+impl Cycle<'_> {
+    /// Finds out what each offer of a class lacks at the end of the cycle, once.
+    fn judge(&mut self, class: usize) {
+        if self.classes[class].told.is_none() {
+            let offers = 0..self.classes[class].offers.len();
+            let told = offers.map(|offer| self.offer_lacks(class, offer)).collect();
+            self.classes[class].told = Some(told);
+        }
+    }
+
+    /// What each offer of a class that was judged lacks, but for reservations.
+    fn lacks(&self, class: usize) -> &[Lacks] {
+        self.classes[class].told.as_deref().unwrap_or_default()
+    }
+
+    fn offer_lacks(&mut self, class: usize, offer: usize) -> Lacks {
+        let spot = self.classes[class].offers[offer].spot;
+        if self.spots[spot].told.is_none() {
+            self.spots[spot].told = Some(self.spot_lacks(spot));
+        }
+        let room = self.spots[spot].told.clone().flatten();
+        Lacks {
+            quota: self.quota_lacks(class, offer),
+            room,
+        }
+    }
+
+    fn quota_lacks(&self, class: usize, offer: usize) -> Option<Blocker> {
+        let class = &self.classes[class];
+        let ((id, flavour), team) = (class.offers[offer].flavour?, class.team?);
+        let (asks, available) = (class.gpus, self.tree.available(team, flavour));
+        let short_by = asks.minus(available);
+        if short_by == MilliGpu::ZERO {
+            return None;
+        }
+        let (at, mut holders) = match self.tree.short_at(team, flavour, asks) {
+            ShortAt::Team => (None, Vec::new()),
+            ShortAt::Cohort(at) => (
+                self.tree.cohort(at).cloned(),
+                self.tree.borrowers(at, flavour),
+            ),
+        };
+        holders.truncate(HOLDERS);
+        let flavour = id.clone();
+        Some(Blocker::Quota {
+            flavour,
+            asks,
+            available,
+            short_by,
+            at,
+            holders,
+        })
+    }
+
+    fn spot_lacks(&mut self, spot: usize) -> Option<Blocker> {
+        let flavour = self.spots[spot].flavour;
+        let short = self.find(spot).err()?;
+        Some(Blocker::Room {
+            flavour: flavour.cloned().unwrap_or_else(|| FlavourId::from("cpu")),
+            level: short
+                .level
+                .and_then(|level| self.state.topology.levels.get(level))
+                .cloned(),
+            asks_pods: short.asks_pods,
+            best_pods: short.best_pods,
+            best_domain: short.best_domain.cloned(),
+            segments: short.segments,
+        })
+    }
 }
 
 fn short_by(quota: &Option<Blocker>) -> MilliGpu {

@@ -43,6 +43,7 @@
 mod apply;
 mod command;
 mod configure;
+mod count;
 mod cycle;
 mod decide;
 mod event;

@@ -1,8 +1,9 @@
 //! Requests that can never be met, whatever ends or is given back: told as such, not as waiting.
 
+use crate::count::{Counted, total};
 use crate::cycle::{Cycle, Offer};
 use crate::place::{Shape, seek};
-use crate::room::{PodAsk, Room, View, Yard, total};
+use crate::room::{PodAsk, Room, View, Yard};
 use crate::{Blocker, FlavourId, JobSpec, MilliGpu, Scope, State, Topology};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -137,8 +138,8 @@ pub(crate) fn of_shape(
     shape: &Shape,
     topology: &Topology,
 ) -> Option<Blocker> {
-    let short = seek(yard, &hardware.empty, shape).err()?;
-    let counted = hardware.empty.count(yard, &shape.ask);
+    let counted = Counted::of(&hardware.empty, yard, &shape.ask);
+    let short = seek(yard, &counted, shape).err()?;
     if total(&counted.pods[0]) == 0
         && let Some(blocker) = too_wide(hardware, &shape.ask)
     {

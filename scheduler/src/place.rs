@@ -11,7 +11,8 @@
 //! Segments are counted whole: at their level and above, room is a number of segments. Ranks run in the order of the
 //! topology, so they are consecutive inside every domain, and every segment's too.
 
-use crate::room::{Counted, PodAsk, Room, Yard, total};
+use crate::count::{Counted, total};
+use crate::room::{PodAsk, Room, Yard};
 use crate::{JobSpec, Name, NodeId, Placement, PodPlace, Topology, TopologyMode};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -163,16 +164,15 @@ pub(crate) struct Shortage<'a> {
 /// Finds room for a gang: nodes of the yard with their number of pods, in order of rank.
 pub(crate) fn seek<'a>(
     yard: &Yard<'a>,
-    room: &Room,
+    counted: &Counted,
     shape: &Shape,
 ) -> Result<Vec<(usize, u32)>, Shortage<'a>> {
-    let counted = room.count(yard, &shape.ask);
     for (wish, spread) in shape.wishes() {
-        if let Some(found) = meet(yard, &counted, shape, wish, spread) {
+        if let Some(found) = meet(yard, counted, shape, wish, spread) {
             return Ok(found);
         }
     }
-    Err(shortage(yard, &counted, shape))
+    Err(shortage(yard, counted, shape))
 }
 
 /// What is missing for the last wish.

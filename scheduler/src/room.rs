@@ -61,7 +61,7 @@ pub(crate) struct Free {
     /// Takes new work.
     open: bool,
     /// All of its free thousandths.
-    milli: u32,
+    pub milli: u32,
     cpu_milli: u64,
     memory_mib: u64,
 }
@@ -123,7 +123,7 @@ impl Free {
     }
 
     /// How many such pods fit here.
-    fn pods(&self, ask: &PodAsk) -> u32 {
+    pub(crate) fn pods(&self, ask: &PodAsk) -> u32 {
         if !self.open {
             return 0;
         }
@@ -145,7 +145,7 @@ impl Free {
     }
 
     /// The card that a share fits best, by what would be left on it: `(left, card)`.
-    fn best_card(&self, share: u16) -> Option<(u16, usize)> {
+    pub(crate) fn best_card(&self, share: u16) -> Option<(u16, usize)> {
         let cards = self.cards[..usize::from(self.count)].iter().enumerate();
         cards
             .filter_map(|(card, free)| Some((free.checked_sub(share)?, card)))
@@ -192,7 +192,9 @@ pub(crate) enum View {
 
 /// What is free on every node, in order of id: the scratch of one cycle.
 pub(crate) struct Room {
-    free: Vec<Free>,
+    pub free: Vec<Free>,
+    /// Nodes that something was taken from, in order: what was counted before catches up with it.
+    pub taken: Vec<u32>,
 }
 
 impl Room {
@@ -200,57 +202,16 @@ impl Room {
     pub(crate) fn of(state: &State, view: View) -> Self {
         Self {
             free: state.nodes.values().map(|free| seen(free, view)).collect(),
+            taken: Vec::new(),
         }
     }
 
     /// Takes a pod on a node of the yard, by its index there.
     pub(crate) fn take(&mut self, yard: &Yard, node: usize, ask: &PodAsk) -> PodPlace {
         let (index, id) = yard.nodes[node];
+        self.taken.push(index);
         self.free[index as usize].take(id, ask)
     }
-
-    /// How many such pods fit into each domain, level by level, the node last.
-    pub(crate) fn count(&self, yard: &Yard, ask: &PodAsk) -> Counted {
-        let levels = yard.levels();
-        let (mut pods, mut milli) = (vec![Vec::new(); levels + 1], vec![Vec::new(); levels + 1]);
-        let nodes = || {
-            yard.nodes
-                .iter()
-                .map(|&(index, _)| &self.free[index as usize])
-        };
-        pods[levels] = nodes().map(|free| free.pods(ask)).collect();
-        milli[levels] = nodes().map(|free| u64::from(free.milli)).collect();
-        for level in (0..levels).rev() {
-            let domains = || (0..yard.domains(level)).map(|domain| yard.children(level, domain));
-            pods[level] = domains()
-                .map(|children| total(&pods[level + 1][children]))
-                .collect();
-            milli[level] = domains()
-                .map(|children| milli[level + 1][children].iter().sum())
-                .collect();
-        }
-        // What would be left of the best card orders the nodes for a share, so that broken cards fill up first.
-        let left = |free: &Free| {
-            ask.share()
-                .and_then(|share| free.best_card(share))
-                .map_or(0, |(left, _)| left)
-        };
-        let card_left = if ask.share().is_some() {
-            nodes().map(left).collect()
-        } else {
-            Vec::new()
-        };
-        Counted {
-            pods,
-            milli,
-            card_left,
-        }
-    }
-}
-
-/// The sum, without overflow.
-pub(crate) fn total(pods: &[u32]) -> u32 {
-    pods.iter().fold(0, |sum, &pods| sum.saturating_add(pods))
 }
 
 fn seen(free: &FreeNode, view: View) -> Free {
@@ -274,7 +235,9 @@ pub(crate) fn takes_work(health: Health) -> bool {
 /// Nodes of one pool and flavour, each domain's nodes side by side. The level after the last one is the node.
 pub(crate) struct Yard<'a> {
     /// Index in a [`Room`] and id, in order of the domains' names, then id.
-    nodes: Vec<(u32, NodeId)>,
+    pub nodes: Vec<(u32, NodeId)>,
+    /// Where each node of a [`Room`] is in here, if it is.
+    places: Vec<Option<u32>>,
     /// Names of the nodes.
     node_names: Vec<&'a Name>,
     /// Per level: where the children of each domain begin in the level below; one more at the end.
@@ -303,11 +266,15 @@ impl<'a> Yard<'a> {
                 .iter()
                 .map(|&(index, node)| (index as u32, node.id))
                 .collect(),
+            places: vec![None; state.nodes.len()],
             node_names: all.iter().map(|&(_, node)| &node.name).collect(),
             starts: vec![Vec::new(); levels],
             parents: vec![Vec::new(); levels + 1],
             names: vec![Vec::new(); levels],
         };
+        for (place, &(index, _)) in yard.nodes.iter().enumerate() {
+            yard.places[index as usize] = Some(place as u32);
+        }
         yard.group(&all, levels);
         yard
     }
@@ -355,6 +322,10 @@ impl<'a> Yard<'a> {
     pub(crate) fn children(&self, level: usize, domain: usize) -> std::ops::Range<usize> {
         self.starts[level][domain] as usize..self.starts[level][domain + 1] as usize
     }
+    /// Where a node of a [`Room`] is in here, if it is.
+    pub(crate) fn place(&self, index: u32) -> Option<usize> {
+        self.places[index as usize].map(|place| place as usize)
+    }
     /// The domain of the level above that a domain lies in.
     pub(crate) fn parent(&self, level: usize, domain: usize) -> Option<usize> {
         self.parents[level]
@@ -369,14 +340,4 @@ impl<'a> Yard<'a> {
             .get(domain)
             .copied()
     }
-}
-
-/// How many pods of one shape fit where, and how much is free there at all.
-pub(crate) struct Counted {
-    /// Level x domain: pods.
-    pub pods: Vec<Vec<u32>>,
-    /// Level x domain: free thousandths of GPUs.
-    pub milli: Vec<Vec<u64>>,
-    /// Node: thousandths left on the card that a share fits best; empty for whole cards.
-    pub card_left: Vec<u16>,
 }
