@@ -10,6 +10,9 @@
 //! Every page is whole before its first byte goes out, and usable without a script. There is no inline style and no inline
 //! handler: widths are SVG attributes.
 
+// A page is one nested type until it is erased.
+#![recursion_limit = "256"]
+
 #[cfg(feature = "ssr")]
 mod context;
 #[cfg(feature = "ssr")]

@@ -70,7 +70,7 @@ pub fn App() -> impl IntoView {
 }
 
 /// Hatches for what is borrowed or broken: colour is never the only sign.
-fn patterns() -> impl IntoView {
+fn patterns() -> AnyView {
     view! {
         <svg class="sr" width="0" height="0" aria-hidden="true">
             <defs>
@@ -83,6 +83,7 @@ fn patterns() -> impl IntoView {
             </defs>
         </svg>
     }
+    .into_any()
 }
 
 async fn body(context: PageContext, url: Result<Url, UrlError>) -> AnyView {
@@ -101,7 +102,8 @@ async fn body(context: PageContext, url: Result<Url, UrlError>) -> AnyView {
     };
     match (&context.actor, &url) {
         (Some(actor), here) if !matches!(here, Ok(Url::SignIn { .. })) => {
-            let frame = frame(&context, seq).await;
+            let shown = (context.problem.is_none() && context.status.get() == 200).then_some(seq);
+            let frame = frame(&context, shown).await;
             let rail = rail(actor, here.as_ref().ok(), &frame);
             view! { <div class="frame">{rail}<main id="main" tabindex="-1">{content}</main></div> }
                 .into_any()
@@ -139,7 +141,7 @@ async fn page(context: &PageContext, url: &Url) -> Result<AnyView, ServiceError>
 }
 
 /// What the rail shows. What cannot be read is left out: the page itself says why.
-async fn frame(context: &PageContext, seq: u64) -> Frame {
+async fn frame(context: &PageContext, seq: Option<u64>) -> Frame {
     let everyone = context.everyone().ok();
     let (mut fleet, mut queued) = (None, None);
     if let (Some(everyone), Some(actor)) = (&everyone, &context.actor) {

@@ -49,7 +49,7 @@ pub async fn bill(context: &PageContext, team: &str, month: Option<&str>) -> Pag
     .into_any())
 }
 
-fn projects(bill: &BillView) -> impl IntoView + use<> {
+fn projects(bill: &BillView) -> AnyView {
     let rows: Vec<_> = bill
         .projects
         .iter()
@@ -92,10 +92,10 @@ fn projects(bill: &BillView) -> impl IntoView + use<> {
         }
         .into_any()
     };
-    view! { <section><h2>"By project"</h2>{content}</section> }
+    view! { <section><h2>"By project"</h2>{content}</section> }.into_any()
 }
 
-fn heads(first: &'static str, second: &'static str, currency: &str) -> impl IntoView + use<> {
+fn heads(first: &'static str, second: &'static str, currency: &str) -> AnyView {
     view! {
         <thead>
             <tr>
@@ -108,10 +108,11 @@ fn heads(first: &'static str, second: &'static str, currency: &str) -> impl Into
             </tr>
         </thead>
     }
+    .into_any()
 }
 
 /// The chart, with the server's own drawing below until Chart.js has drawn, and the table behind it.
-fn days(bill: &BillView) -> impl IntoView + use<> {
+fn days(bill: &BillView) -> AnyView {
     let rows: Vec<_> = bill
         .days
         .iter()
@@ -146,6 +147,7 @@ fn days(bill: &BillView) -> impl IntoView + use<> {
             </details>
         </section>
     }
+    .into_any()
 }
 
 /// GPU-hours in ten-thousandths: only for the height of a bar.
@@ -153,7 +155,7 @@ fn e4(text: &str) -> u64 {
     text.replace('.', "").parse().unwrap_or(0)
 }
 
-fn bars(days: &[DayUsage]) -> impl IntoView + use<> {
+fn bars(days: &[DayUsage]) -> AnyView {
     let both = |day: &DayUsage| e4(&day.own_gpu_hours) + e4(&day.borrowed_gpu_hours);
     let highest = days.iter().map(both).max().unwrap_or(0).max(1);
     let count = days.len().max(1) as u64;
@@ -177,10 +179,10 @@ fn bars(days: &[DayUsage]) -> impl IntoView + use<> {
         "GPU-hours by day; the table below has them. The highest day has {}.",
         rounded(&format!("{}.{:04}", highest / 10_000, highest % 10_000), 1)
     );
-    view! { <svg class="bars" width="100%" height="100%" role="img" aria-label=said>{rects}</svg> }
+    view! { <svg class="bars" width="100%" height="100%" role="img" aria-label=said>{rects}</svg> }.into_any()
 }
 
-fn lines(bill: &BillView) -> impl IntoView + use<> {
+fn lines(bill: &BillView) -> AnyView {
     let rows: Vec<_> = bill.lines.iter().take(LINES).map(line).collect();
     let rest = bill.lines.len().saturating_sub(LINES);
     let rest = (rest > 0).then(|| {
@@ -211,9 +213,10 @@ fn lines(bill: &BillView) -> impl IntoView + use<> {
             {rest}
         </section>
     }
+    .into_any()
 }
 
-fn line(line: &BillLine) -> impl IntoView + use<> {
+fn line(line: &BillLine) -> AnyView {
     let totals = &line.totals;
     view! {
         <tr id=format!("line-{}-{}", line.job, line.flavour)>
@@ -227,4 +230,5 @@ fn line(line: &BillLine) -> impl IntoView + use<> {
             <td class="n"><b>{amount(&totals.amount)}</b></td>
         </tr>
     }
+    .into_any()
 }

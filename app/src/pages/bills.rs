@@ -38,7 +38,7 @@ fn summary(bill: &BillView) -> AnyView {
 }
 
 /// Own, borrowed, all: of the whole bill.
-pub fn totals(bill: &BillView) -> impl IntoView + use<> {
+pub fn totals(bill: &BillView) -> AnyView {
     let (totals, currency) = (&bill.totals, bill.currency.as_str());
     let hours = |text: &str| format!("{} GPU-hours", rounded(text, 1));
     let mut all = vec![
@@ -73,7 +73,7 @@ pub fn totals(bill: &BillView) -> impl IntoView + use<> {
 }
 
 /// Months that have usage.
-pub fn months(bill: &BillView) -> impl IntoView + use<> {
+pub fn months(bill: &BillView) -> AnyView {
     let links: Vec<_> = bill
         .months
         .iter()
@@ -90,11 +90,11 @@ pub fn months(bill: &BillView) -> impl IntoView + use<> {
             view! { <li><a href=to.to_string() aria-current=here>{month_name(month)}</a></li> }
         })
         .collect();
-    view! { <nav aria-label="Months"><ul class="pills">{links}</ul></nav> }
+    view! { <nav aria-label="Months"><ul class="pills">{links}</ul></nav> }.into_any()
 }
 
 /// What the bill spans: half open, in the billing zone.
-pub fn range(bill: &BillView) -> impl IntoView + use<> {
+pub fn range(bill: &BillView) -> AnyView {
     let until = (bill.until < bill.to).then(|| view! { "; counted up to "<time data-live="until" datetime=bill.until.to_string()>{exact(bill.until)}</time> });
     let zone = if bill.zone == zone_name() {
         bill.zone.clone()
@@ -108,9 +108,10 @@ pub fn range(bill: &BillView) -> impl IntoView + use<> {
             ", "{zone}{until}"."
         </p>
     }
+    .into_any()
 }
 
-fn table(bill: &BillView) -> impl IntoView + use<> {
+fn table(bill: &BillView) -> AnyView {
     let rows: Vec<_> = bill
         .teams
         .iter()
@@ -146,9 +147,10 @@ fn table(bill: &BillView) -> impl IntoView + use<> {
             </table>
         </div>
     }
+    .into_any()
 }
 
-fn row(team: &TeamBill, month: &str) -> impl IntoView + use<> {
+fn row(team: &TeamBill, month: &str) -> AnyView {
     let to = Url::Bill {
         team: team.team.clone(),
         month: Some(month.to_owned()),
@@ -164,4 +166,5 @@ fn row(team: &TeamBill, month: &str) -> impl IntoView + use<> {
             <td class="n"><b>{amount(&totals.amount)}</b></td>
         </tr>
     }
+    .into_any()
 }

@@ -59,11 +59,11 @@ pub async fn job(context: &PageContext, id: u64) -> Page {
     .into_any())
 }
 
-fn left(job: &JobView, blocks: &[MapBlock]) -> impl IntoView + use<> {
+fn left(job: &JobView, blocks: &[MapBlock]) -> AnyView {
     let reason = job.row.reason.as_ref().map(|reason| {
         view! { <section class="panel" id="why"><h2>"Why it waits"</h2>{reason_block(reason)}</section> }
     });
-    view! { {reason}{where_it_runs(job, blocks)}{checkpoints(job)}{what_happened(job)} }
+    view! { {reason}{where_it_runs(job, blocks)}{checkpoints(job)}{what_happened(job)} }.into_any()
 }
 
 /// The one line: state, size, since when, until when.

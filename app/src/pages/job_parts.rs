@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The block or blocks that it lies in, with its own cards.
-pub fn where_it_runs(job: &JobView, blocks: &[MapBlock]) -> Option<impl IntoView + use<>> {
+pub fn where_it_runs(job: &JobView, blocks: &[MapBlock]) -> Option<AnyView> {
     let place = job.placement.as_ref()?;
     let ended = job.row.state.ended() || job.row.state == JobState::Queued;
     let mine: BTreeMap<&str, Vec<u8>> =
@@ -63,10 +63,11 @@ pub fn where_it_runs(job: &JobView, blocks: &[MapBlock]) -> Option<impl IntoView
                 </div>
             </div>
         </section>
-    })
+    }
+    .into_any())
 }
 
-fn ranks(place: &PlaceView) -> Option<impl IntoView + use<>> {
+fn ranks(place: &PlaceView) -> Option<AnyView> {
     let rows: Vec<_> = place
         .ranks
         .iter()
@@ -89,6 +90,7 @@ fn ranks(place: &PlaceView) -> Option<impl IntoView + use<>> {
                 </div>
             </details>
         }
+        .into_any()
     })
 }
 
@@ -105,7 +107,7 @@ pub fn at_risk(job: &JobView) -> String {
 }
 
 /// How it saves, how old the last durable checkpoint is, and what is at risk now.
-pub fn checkpoints(job: &JobView) -> Option<impl IntoView + use<>> {
+pub fn checkpoints(job: &JobView) -> Option<AnyView> {
     job.row.started?;
     let (now, live) = (job.now, !job.row.state.ended());
     let contract = job.spec.checkpoint.map(|how| {
@@ -166,11 +168,12 @@ pub fn checkpoints(job: &JobView) -> Option<impl IntoView + use<>> {
             <p class="q">{contract.unwrap_or(none)}{last}{risk}</p>
             {table}
         </section>
-    })
+    }
+    .into_any())
 }
 
 /// Work at risk over time: it rises while the job runs, and falls to nought with each durable checkpoint.
-fn risk_chart(job: &JobView) -> Option<impl IntoView + use<>> {
+fn risk_chart(job: &JobView) -> Option<AnyView> {
     let mut ramps: Vec<(i64, i64)> = Vec::new();
     let mut saved = None;
     for one in job.checkpoints.iter().rev() {
@@ -232,7 +235,8 @@ fn risk_chart(job: &JobView) -> Option<impl IntoView + use<>> {
             </svg>
             <figcaption class="ends"><span>{when(start, job.now)}</span><span>"work at risk"</span><span>{when(end, job.now)}</span></figcaption>
         </figure>
-    })
+    }
+    .into_any())
 }
 
 fn bytes(n: u64) -> String {
@@ -243,7 +247,7 @@ fn bytes(n: u64) -> String {
 }
 
 /// Interruptions first, then everything, newest on top.
-pub fn what_happened(job: &JobView) -> impl IntoView + use<> {
+pub fn what_happened(job: &JobView) -> AnyView {
     let now = job.now;
     let cuts: Vec<_> = job
         .interruptions
@@ -283,11 +287,11 @@ pub fn what_happened(job: &JobView) -> impl IntoView + use<> {
     } else {
         view! { <div class="scroll tall" tabindex="0"><table class="events"><tbody>{events}</tbody></table></div> }.into_any()
     };
-    view! { <section class="panel" id="events"><h2>"What happened"</h2>{cuts}{events}</section> }
+    view! { <section class="panel" id="events"><h2>"What happened"</h2>{cuts}{events}</section> }.into_any()
 }
 
 /// What it cost so far, with own and borrowed apart.
-pub fn cost(job: &JobView) -> impl IntoView + use<> {
+pub fn cost(job: &JobView) -> AnyView {
     let (bill, totals) = (&job.bill, &job.bill.totals);
     let currency = bill.currency.as_str();
     let line = |word: &'static str, rate: &Option<String>, hours: &str, sum: &str| {
@@ -333,10 +337,11 @@ pub fn cost(job: &JobView) -> impl IntoView + use<> {
             </p>
         </section>
     }
+    .into_any()
 }
 
 /// What was asked for.
-pub fn asked_for(job: &JobView) -> impl IntoView + use<> {
+pub fn asked_for(job: &JobView) -> AnyView {
     let spec = &job.spec;
     let topology = match (spec.topology.as_str(), spec.segment_pods) {
         ("any", _) => "anywhere, packed tight".to_owned(),
@@ -384,11 +389,11 @@ pub fn asked_for(job: &JobView) -> impl IntoView + use<> {
         ("Owner", job.row.owner.clone()),
     ];
     let lines = lines.map(|(word, value)| view! { <div><dt>{word}</dt><dd>{value}</dd></div> });
-    view! { <section class="panel" id="asked"><h2>"Asked for"</h2><dl class="lines">{lines.into_iter().collect_view()}</dl></section> }
+    view! { <section class="panel" id="asked"><h2>"Asked for"</h2><dl class="lines">{lines.into_iter().collect_view()}</dl></section> }.into_any()
 }
 
 /// The same request from a shell and over HTTP.
-pub fn same_elsewhere(job: &JobView) -> impl IntoView + use<> {
+pub fn same_elsewhere(job: &JobView) -> AnyView {
     let form = forms::like(&job.spec, String::new());
     let id = job.row.id;
     let show = format!(
@@ -402,4 +407,5 @@ pub fn same_elsewhere(job: &JobView) -> impl IntoView + use<> {
             <details class="more" id="as-call"><summary>"Submit it again, as a call"</summary><pre tabindex="0">{forms::call_of(&job.spec)}</pre></details>
         </section>
     }
+    .into_any()
 }

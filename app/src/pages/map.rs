@@ -104,7 +104,7 @@ fn summary(fleet: &FleetView, map: &MapView) -> String {
 }
 
 /// Blocks by flavour, each a drawing; its heading leads to its table.
-fn picture(map: &MapView) -> impl IntoView + use<> {
+fn picture(map: &MapView) -> AnyView {
     let mut flavours: BTreeMap<&str, Vec<&MapBlock>> = BTreeMap::new();
     for block in &map.blocks {
         flavours.entry(&block.flavour).or_default().push(block);
@@ -136,9 +136,10 @@ fn picture(map: &MapView) -> impl IntoView + use<> {
         <div data-live="map">{groups}</div>
         <MapHover />
     }
+    .into_any()
 }
 
-fn one_block(block: &MapBlock) -> impl IntoView + use<> {
+fn one_block(block: &MapBlock) -> AnyView {
     let said = format!(
         "{}: {} of {} GPUs busy, {}",
         block.name,
@@ -169,10 +170,11 @@ fn one_block(block: &MapBlock) -> impl IntoView + use<> {
             {drawing}
         </li>
     }
+    .into_any()
 }
 
 /// A row a node; all blocks only as counts, since 600 rows help nobody.
-fn table(map: &MapView, all: &[String], url: &MapUrl) -> impl IntoView + use<> {
+fn table(map: &MapView, all: &[String], url: &MapUrl) -> AnyView {
     let links: Vec<_> = all
         .iter()
         .map(|name| {
@@ -192,9 +194,10 @@ fn table(map: &MapView, all: &[String], url: &MapUrl) -> impl IntoView + use<> {
         <nav aria-label="Blocks"><ul class="pills">{links}</ul></nav>
         <div data-live="map">{content}</div>
     }
+    .into_any()
 }
 
-fn blocks(map: &MapView) -> impl IntoView + use<> {
+fn blocks(map: &MapView) -> AnyView {
     let rows: Vec<_> = map
         .blocks
         .iter()
@@ -241,6 +244,7 @@ fn blocks(map: &MapView) -> impl IntoView + use<> {
             </table>
         </div>
     }
+    .into_any()
 }
 
 fn nodes(block: &MapBlock) -> AnyView {
@@ -275,7 +279,7 @@ fn nodes(block: &MapBlock) -> AnyView {
     .into_any()
 }
 
-fn node_row(rack: &str, node: &MapNode) -> impl IntoView + use<> {
+fn node_row(rack: &str, node: &MapNode) -> AnyView {
     let cards = |wanted: &[MapCard]| {
         node.cards
             .iter()
@@ -298,4 +302,5 @@ fn node_row(rack: &str, node: &MapNode) -> impl IntoView + use<> {
             <td>{jobs}</td>
         </tr>
     }
+    .into_any()
 }

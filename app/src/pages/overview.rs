@@ -210,7 +210,7 @@ fn fleet_line(fleet: &FleetView) -> String {
 }
 
 /// The facts in a row, each with a way to what it is made of.
-fn figures(seen: &Seen) -> impl IntoView + use<> {
+fn figures(seen: &Seen) -> AnyView {
     let fleet = &seen.fleet;
     let part = |part: fn(&contract::FlavourUse) -> Gpus| {
         gpus(fleet.flavours.iter().fold(Gpus::default(), |sum, flavour| {

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use leptos::prelude::*;
 
 /// A few jobs, with the way to all of them.
-pub fn yours(seen: &Seen, heading: &'static str) -> impl IntoView + use<> {
+pub fn yours(seen: &Seen, heading: &'static str) -> AnyView {
     let now = seen.jobs.now;
     let rows: Vec<_> = seen.jobs.jobs.iter().map(|job| row(job, now)).collect();
     let all = Url::queue(seen.filter.clone()).to_string();
@@ -25,10 +25,10 @@ pub fn yours(seen: &Seen, heading: &'static str) -> impl IntoView + use<> {
     let more = (seen.jobs.total > shown).then(|| {
         view! { <p class="more-link"><a class="link" href=all>"All "{count(seen.jobs.total)}</a></p> }
     });
-    view! { <section class="bare" id="yours"><h2>{heading}</h2>{content}{more}</section> }
+    view! { <section class="bare" id="yours"><h2>{heading}</h2>{content}{more}</section> }.into_any()
 }
 
-fn row(job: &JobRow, now: Timestamp) -> impl IntoView + use<> {
+fn row(job: &JobRow, now: Timestamp) -> AnyView {
     let what = match (&job.reason, &job.place) {
         (Some(reason), _) => reason_line(reason).into_any(),
         (None, Some(place)) => place.clone().into_any(),
@@ -44,10 +44,11 @@ fn row(job: &JobRow, now: Timestamp) -> impl IntoView + use<> {
             <td class="c-gpus n">{gpus(job.gpus)}<span class="u">" GPUs"</span></td>
         </tr>
     }
+    .into_any()
 }
 
 /// What would help the first own job that waits and for which something is known to.
-pub fn helps(seen: &Seen) -> Option<impl IntoView + use<>> {
+pub fn helps(seen: &Seen) -> Option<AnyView> {
     let known = |job: &&JobRow| {
         job.reason
             .as_ref()
@@ -70,11 +71,12 @@ pub fn helps(seen: &Seen) -> Option<impl IntoView + use<>> {
             <ul class="plain">{items}</ul>
             <p class="more-link"><a class="link" href=like>"Submit a changed copy"</a></p>
         </section>
-    })
+    }
+    .into_any())
 }
 
 /// Hardware by flavour.
-pub fn fleet_panel(fleet: &FleetView) -> impl IntoView + use<> {
+pub fn fleet_panel(fleet: &FleetView) -> AnyView {
     let bars: Vec<_> = fleet
         .flavours
         .iter()
@@ -100,11 +102,12 @@ pub fn fleet_panel(fleet: &FleetView) -> impl IntoView + use<> {
             {fleet_key()}
         </section>
     }
+    .into_any()
 }
 
 /// What the own teams have, use, borrow and lend.
-pub fn quota_panel(teams: &[TeamView]) -> impl IntoView + use<> {
-    let panels: Vec<_> = teams
+pub fn quota_panel(teams: &[TeamView]) -> Vec<AnyView> {
+    let panels: Vec<AnyView> = teams
         .iter()
         .map(|team| {
             let rows: Vec<_> = team
@@ -138,13 +141,14 @@ pub fn quota_panel(teams: &[TeamView]) -> impl IntoView + use<> {
                     </p>
                 </section>
             }
+            .into_any()
         })
         .collect();
     panels
 }
 
 /// What somebody should look at.
-pub fn needs_someone(seen: &Seen) -> impl IntoView + use<> {
+pub fn needs_someone(seen: &Seen) -> AnyView {
     let fleet = &seen.fleet;
     let mut rows: Vec<AnyView> = Vec::new();
     for (health, nodes) in fleet
@@ -184,11 +188,11 @@ pub fn needs_someone(seen: &Seen) -> impl IntoView + use<> {
     } else {
         view! { <ul class="rows">{rows}</ul> }.into_any()
     };
-    view! { <section class="panel" id="needs"><h2>"Needs someone"</h2>{content}</section> }
+    view! { <section class="panel" id="needs"><h2>"Needs someone"</h2>{content}</section> }.into_any()
 }
 
 /// The month so far: the teams that spent most.
-pub fn bills_panel(bill: &BillView) -> impl IntoView + use<> {
+pub fn bills_panel(bill: &BillView) -> AnyView {
     let mut teams: Vec<_> = bill.teams.iter().filter(|team| team.jobs > 0).collect();
     let e2 = |text: &str| text.replace('.', "").parse::<i128>().unwrap_or(0);
     teams.sort_by_key(|team| {
@@ -225,5 +229,5 @@ pub fn bills_panel(bill: &BillView) -> impl IntoView + use<> {
     }
     .to_string();
     let more = (teams.len() > 8).then(|| view! { <p class="more-link"><a class="link" href=all>"All "{count(teams.len() as u64)}" teams"</a></p> });
-    view! { <section class="panel" id="spent"><h2><a href=Url::Bills { month: None }.to_string()>{heading}</a></h2>{content}{more}</section> }
+    view! { <section class="panel" id="spent"><h2><a href=Url::Bills { month: None }.to_string()>{heading}</a></h2>{content}{more}</section> }.into_any()
 }

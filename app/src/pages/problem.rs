@@ -21,7 +21,7 @@ pub fn problem(problem: &PageProblem) -> AnyView {
     view! {
         <div class="problem">
             <p class="code" aria-hidden="true">{problem.status}</p>
-            <PageHead title=problem.title.clone() say=say />
+            <PageHead title=problem.title.clone() say=say still=true />
             <p class="acts">{way}</p>
         </div>
     }

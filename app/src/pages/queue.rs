@@ -101,7 +101,7 @@ fn summary(list: &JobList, filter: &JobFilter, actor: &Actor) -> String {
     format!("{whose}{}.", parts.join(", "))
 }
 
-fn filter_form(filter: &JobFilter, teams: &[String]) -> impl IntoView + use<> {
+fn filter_form(filter: &JobFilter, teams: &[String]) -> AnyView {
     let any = |word: &str| (String::new(), word.to_owned());
     let same = |text: &String| (text.clone(), text.clone());
     let team_options: Vec<_> = std::iter::once(any("any team"))
@@ -142,10 +142,11 @@ fn filter_form(filter: &JobFilter, teams: &[String]) -> impl IntoView + use<> {
             <button class="btn">"Filter"</button>
         </form>
     }
+    .into_any()
 }
 
 /// The lists that people ask for most, each with its own address.
-fn quick_links(filter: &JobFilter, actor: &Actor) -> impl IntoView + use<> {
+fn quick_links(filter: &JobFilter, actor: &Actor) -> AnyView {
     let owner = Some(actor.id.clone());
     let of = |states: &[JobState], owner: Option<String>| JobFilter {
         states: states.to_vec(),
@@ -163,10 +164,10 @@ fn quick_links(filter: &JobFilter, actor: &Actor) -> impl IntoView + use<> {
         let here = (of == *filter).then_some("true");
         view! { <li><a href=Url::queue(of).to_string() aria-current=here>{word}</a></li> }
     });
-    view! { <nav aria-label="Lists"><ul class="pills">{links.into_iter().collect_view()}</ul></nav> }
+    view! { <nav aria-label="Lists"><ul class="pills">{links.into_iter().collect_view()}</ul></nav> }.into_any()
 }
 
-fn nothing(filter: &JobFilter) -> impl IntoView + use<> {
+fn nothing(filter: &JobFilter) -> AnyView {
     let everything = Url::queue(JobFilter::default()).to_string();
     let said = if *filter == JobFilter::default() {
         "There is no job yet."
@@ -177,7 +178,7 @@ fn nothing(filter: &JobFilter) -> impl IntoView + use<> {
 }
 
 /// The table; a list on a narrow screen, where each cell keeps its name.
-fn table(list: &JobList) -> impl IntoView + use<> {
+fn table(list: &JobList) -> AnyView {
     let now = list.now;
     let rows: Vec<_> = list.jobs.iter().map(|job| row(job, now)).collect();
     view! {
@@ -200,9 +201,10 @@ fn table(list: &JobList) -> impl IntoView + use<> {
             <tbody>{rows}</tbody>
         </table>
     }
+    .into_any()
 }
 
-fn row(job: &JobRow, now: Timestamp) -> impl IntoView + use<> {
+fn row(job: &JobRow, now: Timestamp) -> AnyView {
     let place = job.position.map(|place| count(place.into()));
     let ends = match (job.ended, job.ends_by) {
         (Some(ended), _) => {
@@ -228,6 +230,7 @@ fn row(job: &JobRow, now: Timestamp) -> impl IntoView + use<> {
             <td class="c-age n q">{age(job.submitted, now)}</td>
         </tr>
     }
+    .into_any()
 }
 
 /// The reason of a job that waits, the cause of an end, otherwise the place.
@@ -240,7 +243,7 @@ fn why_or_where(job: &JobRow) -> AnyView {
     }
 }
 
-fn pager(list: &JobList, filter: &JobFilter, queue: &QueueUrl) -> impl IntoView + use<> {
+fn pager(list: &JobList, filter: &JobFilter, queue: &QueueUrl) -> AnyView {
     let shown = list.jobs.len() as u64;
     let said = match (&queue.after, &list.next) {
         (None, None) => plural(list.total, "job", "jobs"),
@@ -272,4 +275,5 @@ fn pager(list: &JobList, filter: &JobFilter, queue: &QueueUrl) -> impl IntoView 
             {next}
         </div>
     }
+    .into_any()
 }

@@ -93,7 +93,7 @@ fn summary(flavour: &FlavourUse, tree: &[CohortView]) -> String {
     )
 }
 
-fn table(tree: &[CohortView], flavour: &str, mine: &[String]) -> impl IntoView + use<> {
+fn table(tree: &[CohortView], flavour: &str, mine: &[String]) -> AnyView {
     let width = |quota: &QuotaView| quota.nominal.0.0.max(quota.own.0.0) + quota.borrowed.0.0;
     let cohorts = tree.iter().filter_map(|cohort| of(&cohort.quotas, flavour));
     // A root that sums up the whole tree would make every other bar a sliver: its bar has its own scale.
@@ -144,6 +144,7 @@ fn table(tree: &[CohortView], flavour: &str, mine: &[String]) -> impl IntoView +
             </table>
         </div>
     }
+    .into_any()
 }
 
 /// A line of the table.

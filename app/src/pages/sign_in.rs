@@ -36,7 +36,7 @@ pub async fn sign_in(context: &PageContext, next: Option<&str>) -> Page {
     let next = next.unwrap_or("/").to_owned();
     Ok(view! {
         <div class="sign-in">
-            <PageHead title="Muster" say=say.into_any() />
+            <PageHead title="Muster" say=say.into_any() still=true />
             {why}
             {first(&people, &next)}
             {anybody(&people, &next)}
@@ -46,7 +46,7 @@ pub async fn sign_in(context: &PageContext, next: Option<&str>) -> Page {
 }
 
 /// A button for each of the first few, with what they may do.
-fn first(people: &[PersonView], next: &str) -> impl IntoView + use<> {
+fn first(people: &[PersonView], next: &str) -> AnyView {
     let buttons: Vec<_> = FIRST
         .iter()
         .enumerate()
@@ -70,10 +70,11 @@ fn first(people: &[PersonView], next: &str) -> impl IntoView + use<> {
             <ul class="people">{buttons}</ul>
         </form>
     }
+    .into_any()
 }
 
 /// Everybody else, by team: a small button each, in a form of one press.
-fn anybody(people: &[PersonView], next: &str) -> impl IntoView + use<> {
+fn anybody(people: &[PersonView], next: &str) -> AnyView {
     let mut teams: BTreeMap<String, Vec<&PersonView>> = BTreeMap::new();
     for person in people
         .iter()
@@ -107,15 +108,16 @@ fn anybody(people: &[PersonView], next: &str) -> impl IntoView + use<> {
             <ul class="by-team">{groups}</ul>
         </form>
     }
+    .into_any()
 }
 
 /// `speech engineer` under `speech` is shown as `engineer`, and named whole.
-fn button(person: &PersonView, team: &str) -> impl IntoView + use<> {
+fn button(person: &PersonView, team: &str) -> AnyView {
     let short = person
         .name
         .strip_prefix(team)
         .unwrap_or(&person.name)
         .trim()
         .to_owned();
-    view! { <button class="btn small" name="person" value=person.id.clone() aria-label=person.name.clone()>{short}</button> }
+    view! { <button class="btn small" name="person" value=person.id.clone() aria-label=person.name.clone()>{short}</button> }.into_any()
 }

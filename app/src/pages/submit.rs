@@ -32,7 +32,7 @@ pub async fn submit(context: &PageContext, start: &Start) -> Page {
         (None, "new".to_owned()),
     ];
     Ok(view! {
-        <PageHead title="Submit a job" crumbs=crumbs say=say.into_any() />
+        <PageHead title="Submit a job" crumbs=crumbs say=say.into_any() still=true />
         {templates(start)}
         <div class="grid two">
             {form(&state, &catalog)}
@@ -94,7 +94,7 @@ async fn begin(
     Ok(form)
 }
 
-fn templates(start: &Start) -> impl IntoView + use<> {
+fn templates(start: &Start) -> AnyView {
     let links: Vec<_> = TEMPLATES
         .iter()
         .map(|template| {
@@ -104,7 +104,7 @@ fn templates(start: &Start) -> impl IntoView + use<> {
             view! { <li><a href=to.to_string() aria-current=here>{template.title}</a></li> }
         })
         .collect();
-    view! { <nav aria-label="Templates"><ul class="pills">{links}</ul></nav> }
+    view! { <nav aria-label="Templates"><ul class="pills">{links}</ul></nav> }.into_any()
 }
 
 fn same(values: &[String]) -> Vec<(String, String)> {
@@ -114,7 +114,7 @@ fn same(values: &[String]) -> Vec<(String, String)> {
         .collect()
 }
 
-fn form(state: &SubmitState, catalog: &Catalog) -> impl IntoView + use<> {
+fn form(state: &SubmitState, catalog: &Catalog) -> AnyView {
     let (form, errors) = (&state.form, state.errors.as_slice());
     let field = |name, label, value, hint| Field {
         name,
@@ -187,10 +187,11 @@ fn form(state: &SubmitState, catalog: &Catalog) -> impl IntoView + use<> {
             </div>
         </form>
     }
+    .into_any()
 }
 
 /// Errors that are about no field that is on the form.
-fn whole_form_errors(errors: &[FieldError]) -> Option<impl IntoView + use<>> {
+fn whole_form_errors(errors: &[FieldError]) -> Option<AnyView> {
     const FIELDS: [&str; 15] = [
         "team",
         "project",
@@ -213,11 +214,11 @@ fn whole_form_errors(errors: &[FieldError]) -> Option<impl IntoView + use<>> {
         .filter(|error| !FIELDS.contains(&error.field.as_str()))
         .map(|error| error.message.clone())
         .collect();
-    (!other.is_empty()).then(|| view! { <p class="notice bad" role="alert">{other.join("; ")}</p> })
+    (!other.is_empty()).then(|| view! { <p class="notice bad" role="alert">{other.join("; ")}</p> }.into_any())
 }
 
 /// What would happen if it were submitted now.
-fn preview(state: &SubmitState) -> impl IntoView + use<> {
+fn preview(state: &SubmitState) -> AnyView {
     let content = match &state.preview {
         Some(run) => outcome(run).into_any(),
         None => view! {
@@ -225,10 +226,10 @@ fn preview(state: &SubmitState) -> impl IntoView + use<> {
         }
         .into_any(),
     };
-    view! { <section class="panel" id="preview" aria-live="polite"><h2>"If you submit now"</h2>{content}</section> }
+    view! { <section class="panel" id="preview" aria-live="polite"><h2>"If you submit now"</h2>{content}</section> }.into_any()
 }
 
-fn outcome(run: &DryRun) -> impl IntoView + use<> {
+fn outcome(run: &DryRun) -> AnyView {
     let preview = &run.preview;
     let verdict = match (&preview.reason, preview.fits) {
         (_, true) => "Fits: starts now",
@@ -271,9 +272,10 @@ fn outcome(run: &DryRun) -> impl IntoView + use<> {
         {reason}
         <dl class="lines">{lines.into_iter().collect_view()}</dl>
     }
+    .into_any()
 }
 
-fn elsewhere(form: &SubmitForm) -> impl IntoView + use<> {
+fn elsewhere(form: &SubmitForm) -> AnyView {
     let call = forms::call(form).map(|call| {
         view! { <details class="more"><summary>"As a call"</summary><pre tabindex="0">{call}</pre></details> }
     });
@@ -284,4 +286,5 @@ fn elsewhere(form: &SubmitForm) -> impl IntoView + use<> {
             {call}
         </section>
     }
+    .into_any()
 }

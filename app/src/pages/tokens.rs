@@ -26,7 +26,7 @@ pub async fn tokens(context: &PageContext) -> Page {
         table(&tokens, now).into_any()
     };
     Ok(view! {
-        <PageHead title="API tokens" say=say.into_any() />
+        <PageHead title="API tokens" say=say.into_any() still=true />
         {new}
         <div class="grid two">
             <section><h2>"Yours"</h2>{list}</section>
@@ -37,7 +37,7 @@ pub async fn tokens(context: &PageContext) -> Page {
 }
 
 /// The secret, this once.
-fn secret(new: &NewToken) -> impl IntoView + use<> {
+fn secret(new: &NewToken) -> AnyView {
     let shell = format!("export MUSTER_TOKEN={}\nmuster job list", new.secret);
     view! {
         <section class="panel secret" id="secret" aria-live="polite">
@@ -47,9 +47,10 @@ fn secret(new: &NewToken) -> impl IntoView + use<> {
             <pre tabindex="0">{shell}</pre>
         </section>
     }
+    .into_any()
 }
 
-fn table(tokens: &[TokenView], now: Timestamp) -> impl IntoView + use<> {
+fn table(tokens: &[TokenView], now: Timestamp) -> AnyView {
     let rows: Vec<_> = tokens
         .iter()
         .map(|token| {
@@ -92,9 +93,10 @@ fn table(tokens: &[TokenView], now: Timestamp) -> impl IntoView + use<> {
             </table>
         </div>
     }
+    .into_any()
 }
 
-fn make(context: &PageContext) -> impl IntoView + use<> {
+fn make(context: &PageContext) -> AnyView {
     let errors = context.errors.as_slice();
     let field = |name, label, value, hint| Field {
         name,
@@ -120,4 +122,5 @@ fn make(context: &PageContext) -> impl IntoView + use<> {
             </form>
         </section>
     }
+    .into_any()
 }

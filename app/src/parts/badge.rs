@@ -24,17 +24,17 @@ pub fn state_word(state: JobState, reason: Option<&ReasonView>) -> (&'static str
 }
 
 /// A state as a badge.
-pub fn badge(state: JobState, reason: Option<&ReasonView>) -> impl IntoView + use<> {
+pub fn badge(state: JobState, reason: Option<&ReasonView>) -> AnyView {
     let (mark, word) = state_word(state, reason);
-    view! { <span class=format!("badge {mark}")><i aria-hidden="true"></i>{word}</span> }
+    view! { <span class=format!("badge {mark}")><i aria-hidden="true"></i>{word}</span> }.into_any()
 }
 
 /// A row's state; a stop under way is said beside it.
-pub fn row_badge(row: &JobRow) -> impl IntoView + use<> {
+pub fn row_badge(row: &JobRow) -> AnyView {
     let stopping = row
         .stopping
         .then(|| view! { <span class="u">", stopping"</span> });
-    view! { {badge(row.state, row.reason.as_ref())}{stopping} }
+    view! { {badge(row.state, row.reason.as_ref())}{stopping} }.into_any()
 }
 
 #[cfg(test)]

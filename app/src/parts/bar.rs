@@ -24,7 +24,7 @@ fn part(class: &'static str, from: u64, wide: u64, of: u64) -> Option<impl IntoV
 
 /// Quota: own use, what of it is lent, the mark at nominal, and what is borrowed beyond. `scale` is the width of the widest
 /// bar on the page, in thousandths of a GPU.
-pub fn quota_bar(quota: &QuotaView, scale: u64) -> impl IntoView + use<> {
+pub fn quota_bar(quota: &QuotaView, scale: u64) -> AnyView {
     let milli = |amount: Gpus| amount.0.0;
     let (nominal, own) = (milli(quota.nominal), milli(quota.own));
     let (borrowed, lent) = (milli(quota.borrowed), milli(quota.lent).min(nominal));
@@ -46,10 +46,11 @@ pub fn quota_bar(quota: &QuotaView, scale: u64) -> impl IntoView + use<> {
             <line class="mark-nominal" x1=mark.clone() y1="2" x2=mark y2="20" />
         </svg>
     }
+    .into_any()
 }
 
 /// What the parts of a quota bar mean.
-pub fn quota_key() -> impl IntoView {
+pub fn quota_key() -> AnyView {
     key(&[
         ("c-own", "own use"),
         ("c-lent", "lent"),
@@ -59,7 +60,7 @@ pub fn quota_key() -> impl IntoView {
 }
 
 /// Hardware of one flavour: busy with own and borrowed apart, notebooks, broken, spare, free.
-pub fn fleet_bar(flavour: &FlavourUse) -> impl IntoView + use<> {
+pub fn fleet_bar(flavour: &FlavourUse) -> AnyView {
     let milli = |amount: Gpus| amount.0.0;
     let own = milli(flavour.busy).saturating_sub(milli(flavour.borrowed));
     let parts = [
@@ -96,11 +97,11 @@ pub fn fleet_bar(flavour: &FlavourUse) -> impl IntoView + use<> {
         gpus(flavour.spare),
         gpus(flavour.free)
     );
-    view! { <svg class="bar" width="100%" height="22" role="img" aria-label=said>{rects}</svg> }
+    view! { <svg class="bar" width="100%" height="22" role="img" aria-label=said>{rects}</svg> }.into_any()
 }
 
 /// What the parts of a hardware bar mean.
-pub fn fleet_key() -> impl IntoView {
+pub fn fleet_key() -> AnyView {
     key(&[
         ("c-own", "own quota"),
         ("c-borrowed", "borrowed"),
@@ -111,7 +112,7 @@ pub fn fleet_key() -> impl IntoView {
     ])
 }
 
-fn key(parts: &[(&'static str, &'static str)]) -> impl IntoView + use<> {
+fn key(parts: &[(&'static str, &'static str)]) -> AnyView {
     let items: Vec<_> = parts
         .iter()
         .map(|(class, word)| {
@@ -129,7 +130,7 @@ fn key(parts: &[(&'static str, &'static str)]) -> impl IntoView + use<> {
             }
         })
         .collect();
-    view! { <ul class="key">{items}</ul> }
+    view! { <ul class="key">{items}</ul> }.into_any()
 }
 
 #[cfg(test)]

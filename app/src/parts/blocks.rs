@@ -122,7 +122,7 @@ fn t(tenths: usize) -> String {
 }
 
 /// The drawing. Each node carries its own words, which a hover shows.
-pub fn block_svg(drawn: &Block<'_>) -> impl IntoView + use<> {
+pub fn block_svg(drawn: &Block<'_>) -> AnyView {
     let block = drawn.block;
     let widest = block
         .racks
@@ -177,6 +177,7 @@ pub fn block_svg(drawn: &Block<'_>) -> impl IntoView + use<> {
             {nodes}
         </svg>
     }
+    .into_any()
 }
 
 fn draw_node(
@@ -234,7 +235,7 @@ fn node_words(node: &MapNode) -> String {
 }
 
 /// What the marks of a map mean.
-pub fn card_key(marks: &[Mark]) -> impl IntoView + use<> {
+pub fn card_key(marks: &[Mark]) -> AnyView {
     let items: Vec<_> = marks
         .iter()
         .map(|mark| {
@@ -255,7 +256,7 @@ pub fn card_key(marks: &[Mark]) -> impl IntoView + use<> {
             }
         })
         .collect();
-    view! { <ul class="key">{items}</ul> }
+    view! { <ul class="key">{items}</ul> }.into_any()
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub fn fact(
 }
 
 /// Facts side by side.
-pub fn facts(all: Vec<Fact>) -> impl IntoView {
+pub fn facts(all: Vec<Fact>) -> AnyView {
     let items: Vec<_> = all
         .into_iter()
         .map(|fact| {
@@ -32,11 +32,11 @@ pub fn facts(all: Vec<Fact>) -> impl IntoView {
             view! { <div><dt>{fact.said}</dt><dd>{fact.figure}{unit}</dd></div> }
         })
         .collect();
-    view! { <dl class="facts">{items}</dl> }
+    view! { <dl class="facts">{items}</dl> }.into_any()
 }
 
 /// Nothing here: says what would be here, and the way on.
-pub fn blank(said: &'static str, way: Option<(String, &'static str)>) -> impl IntoView {
+pub fn blank(said: &'static str, way: Option<(String, &'static str)>) -> AnyView {
     let way = way.map(|(href, word)| view! { " "<a class="link" href=href>{word}</a> });
-    view! { <p class="blank">{said}{way}</p> }
+    view! { <p class="blank">{said}{way}</p> }.into_any()
 }

@@ -18,6 +18,9 @@ pub fn PageHead(
     crumbs: Vec<Crumb>,
     /// What matters now.
     say: AnyView,
+    /// The line is about a form that was sent: it stays when the page is looked at again.
+    #[prop(optional)]
+    still: bool,
     /// Actions.
     #[prop(optional)]
     children: Option<Children>,
@@ -40,7 +43,7 @@ pub fn PageHead(
             <div>
                 {crumbs}
                 <h1>{title}</h1>
-                <p class="say" data-live="say">{say}</p>
+                <p class="say" data-live=(!still).then_some("say")>{say}</p>
             </div>
             {children.map(|children| view! { <div class="acts">{children()}</div> })}
         </header>

@@ -78,13 +78,13 @@ pub fn money(currency: &str, text: &str) -> String {
 }
 
 /// GPU-hours to four decimals: the first one to read, the rest quieter, so that a column still adds up.
-pub fn gpu_hours(text: &str) -> impl IntoView + use<> {
+pub fn gpu_hours(text: &str) -> AnyView {
     let all = amount(text);
     let cut = all
         .find('.')
         .map_or(all.len(), |dot| (dot + 2).min(all.len()));
     let (read, rest) = all.split_at(cut);
-    view! { {read.to_owned()}<span class="u">{rest.to_owned()}</span> }
+    view! { {read.to_owned()}<span class="u">{rest.to_owned()}</span> }.into_any()
 }
 
 #[cfg(test)]

@@ -16,21 +16,22 @@ pub struct Frame {
     pub now: Timestamp,
     /// How fast the clock runs.
     pub speed: u32,
-    /// The journal's sequence number that the page shows.
-    pub seq: u64,
+    /// The journal's sequence number that the page shows; `None` where looking again would show nothing new.
+    pub seq: Option<u64>,
 }
 
 /// The mark of the house: nine cards.
-fn mark() -> impl IntoView {
+fn mark() -> AnyView {
     view! {
         <svg width="22" height="22" viewBox="0 0 22 22" aria-hidden="true">
             <path class="k-mark" d="M1 3.7h20M1 10.7h20M1 17.7h20" />
         </svg>
     }
+    .into_any()
 }
 
 /// The rail of somebody who is signed in.
-pub fn rail(actor: &Actor, here: Option<&Url>, frame: &Frame) -> impl IntoView + use<> {
+pub fn rail(actor: &Actor, here: Option<&Url>, frame: &Frame) -> AnyView {
     let queued = frame
         .queued
         .map(|n| view! { <span class="count" data-live="queued">{count(n)}</span> });
@@ -79,11 +80,12 @@ pub fn rail(actor: &Actor, here: Option<&Url>, frame: &Frame) -> impl IntoView +
                     </time>
                 </span>
                 {speed}
-                <Live after=frame.seq />
+                {frame.seq.map(|seq| view! { <Live after=seq /> })}
                 <form method="post" action=forms::SIGN_OUT><button class="btn small">"Sign out"</button></form>
             </div>
         </aside>
     }
+    .into_any()
 }
 
 /// Two addresses are the same place of the rail when they are the same kind of page.

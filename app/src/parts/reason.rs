@@ -4,12 +4,12 @@ use contract::ReasonView;
 use leptos::prelude::*;
 
 /// The dominant reason in one line. The style sheet makes its first letter a capital; the words stay those of REST and CLI.
-pub fn reason_line(reason: &ReasonView) -> impl IntoView + use<> {
-    view! { <span class="reason">{reason.text.clone()}</span> }
+pub fn reason_line(reason: &ReasonView) -> AnyView {
+    view! { <span class="reason">{reason.text.clone()}</span> }.into_any()
 }
 
 /// The reason whole: what else stands in the way, and what would help.
-pub fn reason_block(reason: &ReasonView) -> impl IntoView + use<> {
+pub fn reason_block(reason: &ReasonView) -> AnyView {
     let others: Vec<_> = reason
         .all
         .iter()
@@ -34,6 +34,7 @@ pub fn reason_block(reason: &ReasonView) -> impl IntoView + use<> {
         {others}
         {help}
     }
+    .into_any()
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use leptos::prelude::*;
 
 /// The strip: name, figure or time, note. What is ahead or left out says so to those who cannot see the line.
-pub fn steps_strip(steps: &[Step], now: Timestamp) -> impl IntoView + use<> {
+pub fn steps_strip(steps: &[Step], now: Timestamp) -> AnyView {
     let items: Vec<_> = steps.iter().map(|step| one(step, now)).collect();
-    view! { <ol class="steps" aria-label="The eight steps">{items}</ol> }
+    view! { <ol class="steps" aria-label="The eight steps">{items}</ol> }.into_any()
 }
 
-fn one(step: &Step, now: Timestamp) -> impl IntoView + use<> {
+fn one(step: &Step, now: Timestamp) -> AnyView {
     let (class, said) = match step.state {
         StepState::Done => ("done", "done"),
         StepState::Now => ("now", "now"),
@@ -36,4 +36,5 @@ fn one(step: &Step, now: Timestamp) -> impl IntoView + use<> {
             {actor}
         </li>
     }
+    .into_any()
 }

@@ -46,13 +46,13 @@ pub fn time_of_day(at: Timestamp) -> String {
 }
 
 /// An instant, short; the whole of it on hover and for machines.
-pub fn when(at: Timestamp, now: Timestamp) -> impl IntoView + use<> {
-    view! { <time datetime=at.to_string() title=exact(at)>{clock(at, now)}</time> }
+pub fn when(at: Timestamp, now: Timestamp) -> AnyView {
+    view! { <time datetime=at.to_string() title=exact(at)>{clock(at, now)}</time> }.into_any()
 }
 
 /// How long ago: `38 min`.
-pub fn age(at: Timestamp, now: Timestamp) -> impl IntoView + use<> {
-    view! { <time datetime=at.to_string() title=exact(at)>{span(at, now)}</time> }
+pub fn age(at: Timestamp, now: Timestamp) -> AnyView {
+    view! { <time datetime=at.to_string() title=exact(at)>{span(at, now)}</time> }.into_any()
 }
 
 /// The span between two instants in words; `0 s` when `from` is later.
