@@ -130,7 +130,9 @@ mod browser {
             let column = |index: usize| nodes[index].get_attribute("x");
             let rack = |at: usize| {
                 let here = column(at);
-                (0..nodes.len()).filter(|index| column(*index) == here).count()
+                (0..nodes.len())
+                    .filter(|index| column(*index) == here)
+                    .count()
             };
             let next = match (event.key().as_str(), at) {
                 ("ArrowDown" | "ArrowUp" | "ArrowLeft" | "ArrowRight", None) => Some(0),

@@ -179,7 +179,8 @@ fn bars(days: &[DayUsage]) -> AnyView {
         "GPU-hours by day; the table below has them. The highest day has {}.",
         rounded(&format!("{}.{:04}", highest / 10_000, highest % 10_000), 1)
     );
-    view! { <svg class="bars" width="100%" height="100%" role="img" aria-label=said>{rects}</svg> }.into_any()
+    view! { <svg class="bars" width="100%" height="100%" role="img" aria-label=said>{rects}</svg> }
+        .into_any()
 }
 
 fn lines(bill: &BillView) -> AnyView {

@@ -50,21 +50,23 @@ pub fn where_it_runs(job: &JobView, blocks: &[MapBlock]) -> Option<AnyView> {
     } else {
         "Where it runs"
     };
-    Some(view! {
-        <section class="panel" id="where">
-            <h2>{heading}</h2>
-            <div class="where">
-                <div class="places">{drawings}</div>
-                <div>
-                    <p><b>{place.text.clone()}</b></p>
-                    <p class="q">"Worst link crossed: "{place.worst_link.clone()}"."</p>
-                    {key}
-                    {ranks(place)}
+    Some(
+        view! {
+            <section class="panel" id="where">
+                <h2>{heading}</h2>
+                <div class="where">
+                    <div class="places">{drawings}</div>
+                    <div>
+                        <p><b>{place.text.clone()}</b></p>
+                        <p class="q">"Worst link crossed: "{place.worst_link.clone()}"."</p>
+                        {key}
+                        {ranks(place)}
+                    </div>
                 </div>
-            </div>
-        </section>
-    }
-    .into_any())
+            </section>
+        }
+        .into_any(),
+    )
 }
 
 fn ranks(place: &PlaceView) -> Option<AnyView> {
@@ -161,15 +163,17 @@ pub fn checkpoints(job: &JobView) -> Option<AnyView> {
             </details>
         }
     });
-    Some(view! {
-        <section class="panel" id="checkpoints">
-            <h2>"Checkpoints"</h2>
-            {risk_chart(job)}
-            <p class="q">{contract.unwrap_or(none)}{last}{risk}</p>
-            {table}
-        </section>
-    }
-    .into_any())
+    Some(
+        view! {
+            <section class="panel" id="checkpoints">
+                <h2>"Checkpoints"</h2>
+                {risk_chart(job)}
+                <p class="q">{contract.unwrap_or(none)}{last}{risk}</p>
+                {table}
+            </section>
+        }
+        .into_any(),
+    )
 }
 
 /// Work at risk over time: it rises while the job runs, and falls to nought with each durable checkpoint.
@@ -287,7 +291,8 @@ pub fn what_happened(job: &JobView) -> AnyView {
     } else {
         view! { <div class="scroll tall" tabindex="0"><table class="events"><tbody>{events}</tbody></table></div> }.into_any()
     };
-    view! { <section class="panel" id="events"><h2>"What happened"</h2>{cuts}{events}</section> }.into_any()
+    view! { <section class="panel" id="events"><h2>"What happened"</h2>{cuts}{events}</section> }
+        .into_any()
 }
 
 /// What it cost so far, with own and borrowed apart.

@@ -25,7 +25,8 @@ pub fn yours(seen: &Seen, heading: &'static str) -> AnyView {
     let more = (seen.jobs.total > shown).then(|| {
         view! { <p class="more-link"><a class="link" href=all>"All "{count(seen.jobs.total)}</a></p> }
     });
-    view! { <section class="bare" id="yours"><h2>{heading}</h2>{content}{more}</section> }.into_any()
+    view! { <section class="bare" id="yours"><h2>{heading}</h2>{content}{more}</section> }
+        .into_any()
 }
 
 fn row(job: &JobRow, now: Timestamp) -> AnyView {
@@ -188,7 +189,8 @@ pub fn needs_someone(seen: &Seen) -> AnyView {
     } else {
         view! { <ul class="rows">{rows}</ul> }.into_any()
     };
-    view! { <section class="panel" id="needs"><h2>"Needs someone"</h2>{content}</section> }.into_any()
+    view! { <section class="panel" id="needs"><h2>"Needs someone"</h2>{content}</section> }
+        .into_any()
 }
 
 /// The month so far: the teams that spent most.

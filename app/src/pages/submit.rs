@@ -214,7 +214,8 @@ fn whole_form_errors(errors: &[FieldError]) -> Option<AnyView> {
         .filter(|error| !FIELDS.contains(&error.field.as_str()))
         .map(|error| error.message.clone())
         .collect();
-    (!other.is_empty()).then(|| view! { <p class="notice bad" role="alert">{other.join("; ")}</p> }.into_any())
+    (!other.is_empty())
+        .then(|| view! { <p class="notice bad" role="alert">{other.join("; ")}</p> }.into_any())
 }
 
 /// What would happen if it were submitted now.

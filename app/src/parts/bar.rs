@@ -97,7 +97,8 @@ pub fn fleet_bar(flavour: &FlavourUse) -> AnyView {
         gpus(flavour.spare),
         gpus(flavour.free)
     );
-    view! { <svg class="bar" width="100%" height="22" role="img" aria-label=said>{rects}</svg> }.into_any()
+    view! { <svg class="bar" width="100%" height="22" role="img" aria-label=said>{rects}</svg> }
+        .into_any()
 }
 
 /// What the parts of a hardware bar mean.
