@@ -1,11 +1,13 @@
 //! The control plane itself: how it is opened and closed, and what its services stand on.
 
 use crate::data::DataFolder;
-use crate::engine::{Ask, Core, Damage, Done, Engine, Folded, Live, MAILBOX, Published, resume};
+use crate::engine::{
+    Arrivals, Ask, Core, Damage, Done, Engine, Folded, Live, MAILBOX, Published, hash_of, resume,
+};
 use crate::executor::Simulated;
 use crate::gauges::Gauges;
 use crate::store::{Read, Store, StoreError, Writer, journal};
-use crate::{Change, Clock, Mode, OpenError, Options, ServiceError, Tuning, demo};
+use crate::{Change, Clock, Demand, Mode, OpenError, Options, ServiceError, Tuning, demo};
 use scheduler::{Command, Millis};
 use sqlx::SqlitePool;
 use std::path::Path;
@@ -34,8 +36,9 @@ pub(crate) struct Inner {
     changes: broadcast::Sender<Change>,
     closing: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
-    demo: bool,
-    _folder: DataFolder,
+    kind: Kind,
+    /// Let go when it is closed.
+    folder: Mutex<Option<DataFolder>>,
 }
 
 /// The key of the fact that says what a folder was made for.
@@ -77,55 +80,52 @@ impl Control {
         match options.mode {
             Mode::Demo { seed, speed, fresh } => {
                 let ground = demo::prepare(&folder, seed, fresh, &tuning).await?;
-                let Ground {
-                    store,
-                    writer,
-                    folded,
-                    seed,
-                } = ground;
-                let executor = Box::new(executor_of(&store, &folded, seed).await?);
-                let arrivals = demo::arrivals(&store, seed, &folded).await?;
+                let arrivals = match tuning.demand {
+                    Demand::Seeded => Some(demo::arrivals(&ground).await?),
+                    Demand::None => None,
+                };
+                let base = ground.folded.state.at;
                 let clock = tuning
                     .clock
-                    .unwrap_or_else(|| Clock::virtual_from(folded.state.at, speed));
-                let core = Core::new(folded, executor, arrivals);
-                Ok(Self::start(folder, store, writer, core, clock, true))
+                    .unwrap_or_else(|| Clock::virtual_from(base, speed));
+                Ok(Self::start(folder, ground, arrivals, clock, Kind::Demo))
             }
             Mode::Serve => {
                 let ground = prepare_serve(&folder).await?;
-                let Ground {
-                    store,
-                    writer,
-                    folded,
-                    seed,
-                } = ground;
-                let executor = Box::new(executor_of(&store, &folded, seed).await?);
-                let clock = tuning.clock.unwrap_or_else(|| Clock::wall(folded.state.at));
-                let core = Core::new(folded, executor, None);
-                Ok(Self::start(folder, store, writer, core, clock, false))
+                let base = ground.folded.state.at;
+                let clock = tuning.clock.unwrap_or_else(|| Clock::wall(base));
+                Ok(Self::start(folder, ground, None, clock, Kind::Serve))
             }
         }
     }
 
     fn start(
         folder: DataFolder,
-        store: Store,
-        writer: Writer,
-        core: Core,
+        ground: Ground,
+        arrivals: Option<Box<dyn Arrivals>>,
         clock: Clock,
-        demo: bool,
+        kind: Kind,
     ) -> Self {
+        let Ground {
+            store,
+            writer,
+            folded,
+            seed,
+            epoch,
+        } = ground;
+        let executor = Box::new(Simulated::resume(seed, epoch, &folded.state));
+        let core = Core::new(folded, executor, arrivals);
         let published = Published::new(Live {
             state: core.state.clone(),
             meter: core.meter.clone(),
             waiting: core.waiting.clone(),
-            seq: core.seq,
+            seq: core.recorder.seq,
         });
         let (mailbox, asks) = mpsc::channel(MAILBOX);
         let (changes, _) = broadcast::channel(CHANGES);
         let (closing, closed) = watch::channel(false);
         let gauges = Arc::new(Gauges::default());
-        let snapshot = core.seq;
+        let snapshot = core.recorder.seq;
         let engine = Engine {
             core,
             writer,
@@ -145,8 +145,8 @@ impl Control {
             changes,
             closing,
             task,
-            demo,
-            _folder: folder,
+            kind,
+            folder: Mutex::new(Some(folder)),
         };
         Self {
             inner: Arc::new(inner),
@@ -168,6 +168,13 @@ impl Control {
             tracing::error!(%error, "the engine task did not end well");
         }
         self.inner.store.close().await;
+        drop(
+            self.inner
+                .folder
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
     }
 
     /// True once the state is folded and the engine task takes commands.
@@ -176,7 +183,7 @@ impl Control {
     }
     /// True in the demo: the choose-a-person page exists only then.
     pub fn is_demo(&self) -> bool {
-        self.inner.demo
+        self.inner.kind == Kind::Demo
     }
     /// Changes, for the event stream; lagging receivers simply look again.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
@@ -185,6 +192,11 @@ impl Control {
     /// The last committed journal sequence.
     pub fn seq(&self) -> u64 {
         self.inner.published.read().seq
+    }
+    /// The published state's last entry and its hash, as `muster journal verify` prints it.
+    pub fn state_hash(&self) -> Result<(u64, String), ServiceError> {
+        let live = self.inner.published.read();
+        Ok((live.seq, hash_of(&live.state)?))
     }
     /// The pool for web sessions, which are in the same file.
     pub fn session_pool(&self) -> SqlitePool {
@@ -259,15 +271,17 @@ pub(crate) struct Ground {
     pub(crate) writer: Writer,
     pub(crate) folded: Folded,
     pub(crate) seed: u64,
+    /// When the fleet was put in service.
+    pub(crate) epoch: Millis,
 }
 
-async fn executor_of(store: &Store, folded: &Folded, seed: u64) -> Result<Simulated, OpenError> {
-    let of_nodes = store.node_entries().await?;
-    Ok(Simulated::resume(
-        seed,
-        &folded.state,
-        of_nodes.iter().map(|entry| &entry.event),
-    ))
+/// What a folder is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The demo.
+    Demo,
+    /// Service.
+    Serve,
 }
 
 async fn prepare_serve(folder: &DataFolder) -> Result<Ground, OpenError> {
@@ -294,6 +308,7 @@ async fn prepare_serve(folder: &DataFolder) -> Result<Ground, OpenError> {
         writer,
         folded,
         seed: 0,
+        epoch: Millis(0),
     })
 }
 

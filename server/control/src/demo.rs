@@ -1,20 +1,24 @@
 //! The demo: a fleet, its people and a month of history, made once from a seed; then life goes on from there.
 //!
-//! The history is made by the same core that runs afterwards, with the clock out of the way. Its times are fixed, so that
-//! two demos of one seed are equal to the byte whenever they are made.
+//! The history is the simulation's ([`simulation::demo::history`]), written as the engine task writes. Its times are
+//! fixed, so that two demos of one seed are equal to the byte whenever they are made.
 
 use crate::control::{Ground, MADE_FOR, damaged};
 use crate::data::DataFolder;
-use crate::engine::{ARRIVALS, Arrivals, Batch, Core, Folded, resume, snapshot_of};
-use crate::executor::Simulated;
-use crate::store::{Store, Writer};
-use crate::{OpenError, Progress, Tuning};
+use crate::engine::{ARRIVALS, Arrivals, Folded, Recorder, resume, snapshot_of};
+use crate::store::{Store, Transaction, Writer};
+use crate::words;
+use crate::{OnProgress, OpenError, Progress, Tuning};
 use contract::{Membership, PersonView, Role};
-use scheduler::{Command, Millis};
-use simulation::demo::{DemoRole, demo_configuration, demo_people, rate_card};
+use scheduler::{Command, Event, Fact, Job, JobId, Millis, Refusal, State, UsageLine};
+use simulation::demo::{DemoRole, Workload, demo_people, is_wanted};
+use simulation::driver::{self, Sink};
+use std::collections::BTreeMap;
+use std::iter::Peekable;
 use tokio::sync::mpsc;
 
-/// When the demo's history begins: 2026-10-20T06:00:00Z. Thirty days later it is half past the month after.
+/// When the demo's fleet was put in service, and its history begins: 2026-10-20T06:00:00Z. Thirty days later a month has
+/// ended and the next one is half over.
 const EPOCH: Millis = Millis(1_792_476_000_000);
 /// Entries of one transaction while history is made.
 const ENTRIES_MAX: usize = 20_000;
@@ -76,6 +80,7 @@ async fn go_on(folder: &DataFolder, store: Store, asked: u64) -> Result<Ground, 
         writer,
         folded,
         seed,
+        epoch: EPOCH,
     })
 }
 
@@ -92,100 +97,161 @@ async fn make(
     let (batches, mut made) = mpsc::channel(4);
     let (days, progress) = (tuning.history_days, tuning.progress.clone());
     // One thread makes history, one writes it.
-    let maker = tokio::task::spawn_blocking(move || {
-        let arrivals = first_arrivals(seed);
-        let mut core = Core::new(Folded::default(), Box::new(Simulated::new(seed)), arrivals);
-        history(&mut core, days, &batches, &*progress);
-        core
-    });
+    let maker = tokio::task::spawn_blocking(move || history(seed, days, batches, progress));
     while let Some(batch) = made.recv().await {
-        let batch: Batch = batch;
-        writer.commit(&batch.write).await?;
+        writer.commit(&batch).await?;
     }
-    let core = maker
+    let history = maker
         .await
         .map_err(|lost| OpenError::Store(Box::new(lost)))?;
+    let folded = history.map_err(|refusal| OpenError::Store(Box::new(refusal)))?;
     writer
-        .keep_snapshot(&snapshot_of(&core.state, &core.meter, core.seq)?)
+        .keep_snapshot(&snapshot_of(
+            &folded.state,
+            &folded.meter,
+            folded.recorder.seq,
+        )?)
+        .await?;
+    // Arrivals up to here were in the history.
+    let end = EPOCH + Millis(Millis::DAY.0 * u64::from(days));
+    store
+        .set_fact(ARRIVALS, &end.0.saturating_sub(1).to_string())
         .await?;
     store.set_fact(MADE_FOR, DEMO).await?;
-    let folded = Folded {
-        seq: core.seq,
-        line: core.line,
-        meter: core.meter,
-        state: core.state,
-    };
     Ok(Ground {
         store,
         writer,
         folded,
         seed,
+        epoch: EPOCH,
     })
 }
 
-/// Sets the fleet up and lets `days` go by. Ends early when nobody takes the batches any more.
 fn history(
-    core: &mut Core,
+    seed: u64,
     days: u32,
-    batches: &mpsc::Sender<Batch>,
-    progress: &(dyn Fn(Progress) + Send + Sync),
-) {
-    let mut batch = Batch::default();
-    let prices = scheduler::Configure::RateCard(rate_card(EPOCH));
-    for change in demo_configuration().into_iter().chain([prices]) {
-        if let Err(refusal) = core.take(&Command::Configure(change), EPOCH, &mut batch) {
-            tracing::error!(%refusal, "the engine refuses the demo's own fleet");
-        }
-    }
-    core.settle(EPOCH, &mut batch);
-    for day in 1..=days {
-        let end = EPOCH + Millis(Millis::DAY.0 * u64::from(day));
-        loop {
-            let reached = core.advance(Millis(end.0 - 1), ENTRIES_MAX, &mut batch);
-            if reached && day < days && batch.write.entries.len() < ENTRIES_MAX / 2 {
-                break;
-            }
-            core.note_progress(&mut batch);
-            if batches.blocking_send(std::mem::take(&mut batch)).is_err() {
-                return;
-            }
-            if reached {
-                break;
-            }
-        }
-        progress(Progress {
-            day,
-            days,
-            events: core.seq,
-        });
-    }
-    if !batch.is_empty() {
-        core.note_progress(&mut batch);
+    batches: mpsc::Sender<Transaction>,
+    progress: OnProgress,
+) -> Result<Folded, Refusal> {
+    let mut book = Book {
+        recorder: Recorder::default(),
+        live: BTreeMap::new(),
+        write: Transaction::default(),
+        batches,
+        progress,
+        days: (0, days),
+    };
+    let end = EPOCH + Millis(Millis::DAY.0 * u64::from(days));
+    let engine = simulation::demo::history(seed, EPOCH, end, &mut book)?;
+    book.send();
+    book.tell(days);
+    Ok(Folded {
+        state: engine.state,
+        meter: engine.meter,
+        recorder: book.recorder,
+    })
+}
+
+/// Writes history down as it is made.
+struct Book {
+    recorder: Recorder,
+    /// Live jobs as they were at their last event.
+    live: BTreeMap<JobId, Job>,
+    write: Transaction,
+    batches: mpsc::Sender<Transaction>,
+    progress: OnProgress,
+    /// Days told, of so many.
+    days: (u32, u32),
+}
+
+impl Book {
+    fn send(&mut self) {
         // The receiver is gone only when the start has failed already.
-        drop(batches.blocking_send(batch));
+        drop(self.batches.blocking_send(std::mem::take(&mut self.write)));
     }
+
+    fn tell(&mut self, day: u32) {
+        if day > self.days.0 {
+            self.days.0 = day;
+            (self.progress)(Progress {
+                day,
+                days: self.days.1,
+                events: self.recorder.seq,
+            });
+        }
+    }
+}
+
+impl Sink for Book {
+    fn event(&mut self, state: &State, event: &Event, lines: &[UsageLine]) {
+        let job = words::job_of(&event.fact);
+        let before = match (&event.fact, job) {
+            (Fact::JobEnded { .. }, Some(job)) => self.live.remove(&job),
+            _ => None,
+        };
+        self.recorder.note(
+            state,
+            event,
+            lines.to_vec(),
+            before.as_ref(),
+            &mut self.write,
+        );
+        if let Some(job) = job.and_then(|job| state.jobs.get(&job)) {
+            self.live.insert(job.id, job.clone());
+        }
+    }
+
+    fn batch(&mut self, _state: &State, batch: &driver::Batch) {
+        if self.write.entries.len() >= ENTRIES_MAX {
+            self.send();
+        }
+        self.tell((batch.at.since(EPOCH).0 / Millis::DAY.0) as u32);
+    }
+}
+
+/// People who go on asking for work, from the seed.
+struct Asking {
+    workload: Peekable<Workload>,
+    /// When the last one asked.
+    last: Millis,
+}
+
+impl Arrivals for Asking {
+    fn due(&mut self) -> Option<Millis> {
+        self.workload.peek().map(|arrival| arrival.at)
+    }
+
+    fn take(&mut self, now: Millis, state: &State) -> Option<Command> {
+        while let Some(arrival) = self.workload.next_if(|arrival| arrival.at <= now) {
+            self.last = arrival.at;
+            if is_wanted(state, &arrival.spec) {
+                return Some(Command::Submit {
+                    owner: arrival.owner,
+                    spec: arrival.spec,
+                });
+            }
+        }
+        None
+    }
+
+    fn progress(&self) -> String {
+        self.last.0.to_string()
+    }
+}
+
+/// True for what a folder is made for while its history is not whole.
+pub(crate) fn is_unfinished(made_for: &str) -> bool {
+    made_for == UNFINISHED
 }
 
 /// The arrivals as they were after the last entry.
-pub(crate) async fn arrivals(
-    store: &Store,
-    seed: u64,
-    folded: &Folded,
-) -> Result<Option<Box<dyn Arrivals>>, OpenError> {
-    let progress = store.fact(ARRIVALS).await?;
-    Ok(later_arrivals(seed, folded, progress.as_deref()))
-}
-
-fn first_arrivals(_seed: u64) -> Option<Box<dyn Arrivals>> {
-    None
-}
-
-fn later_arrivals(
-    _seed: u64,
-    _folded: &Folded,
-    _progress: Option<&str>,
-) -> Option<Box<dyn Arrivals>> {
-    None
+pub(crate) async fn arrivals(ground: &Ground) -> Result<Box<dyn Arrivals>, OpenError> {
+    let kept = ground.store.fact(ARRIVALS).await?;
+    let last = kept
+        .and_then(|last| last.parse().ok())
+        .map_or(ground.folded.state.at, Millis);
+    let workload = Workload::new(ground.seed, last + Millis(1)).peekable();
+    Ok(Box::new(Asking { workload, last }))
 }
 
 fn role(role: DemoRole) -> Role {

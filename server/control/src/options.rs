@@ -45,11 +45,22 @@ pub struct Progress {
 /// Who is told how far a first start has come.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
+/// Work that comes by itself in the demo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// The forty teams ask for work, as the seed says.
+    Seeded,
+    /// Only what comes through the doors.
+    None,
+}
+
 /// What tests and measurements change; the defaults are the product's.
 #[derive(Clone)]
 pub struct Tuning {
     /// Days of history that a fresh demo begins with.
     pub history_days: u32,
+    /// What comes by itself after the history.
+    pub demand: Demand,
     /// A clock other than the mode's own.
     pub clock: Option<Clock>,
     /// Told after each day of history.
@@ -68,6 +79,7 @@ impl Default for Tuning {
         };
         Self {
             history_days: 30,
+            demand: Demand::Seeded,
             clock: None,
             progress: Arc::new(log),
         }
@@ -78,6 +90,7 @@ impl fmt::Debug for Tuning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tuning")
             .field("history_days", &self.history_days)
+            .field("demand", &self.demand)
             .field("clock", &self.clock)
             .finish_non_exhaustive()
     }

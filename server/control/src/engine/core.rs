@@ -3,21 +3,18 @@
 //! A moment is one time: the engine's own clock first, then nodes and gangs, then arrivals, then one cycle if anything
 //! happened that a cycle could answer, until nothing more is due at it. History, live demo and service run this.
 
-use super::record::{self, Details};
+use super::recorder::Recorder;
 use crate::executor::Executor;
-use crate::period;
-use crate::store::{DayKey, Entry, Transaction};
+use crate::store::Transaction;
 use crate::words;
-use scheduler::{
-    Command, Event, Fact, Job, JobId, Meter, Millis, Refusal, State, UsageLine, Waiting,
-};
+use scheduler::{Command, Event, Fact, JobId, Meter, Millis, Refusal, State, Waiting};
 use std::collections::BTreeMap;
 
 /// Where new work comes from, other than from people at the doors.
 pub(crate) trait Arrivals: Send {
     /// When the next one is due.
-    fn due(&self) -> Option<Millis>;
-    /// The next one that is due at `now`.
+    fn due(&mut self) -> Option<Millis>;
+    /// The next one that is wanted and due at `now`.
     fn take(&mut self, now: Millis, state: &State) -> Option<Command>;
     /// How far it has come, to go on from there after a restart.
     fn progress(&self) -> String;
@@ -34,10 +31,8 @@ pub(crate) struct Core {
     pub(crate) meter: Meter,
     /// Why jobs wait, after the last cycle.
     pub(crate) waiting: BTreeMap<JobId, Waiting>,
-    /// Number of the last entry.
-    pub(crate) seq: u64,
-    /// Number of the last usage line.
-    pub(crate) line: u64,
+    /// Turns what happens into rows.
+    pub(crate) recorder: Recorder,
     executor: Box<dyn Executor>,
     arrivals: Option<Box<dyn Arrivals>>,
     /// The last time at which the clock's command did nothing.
@@ -75,32 +70,29 @@ impl Core {
         let Folded {
             state,
             meter,
-            seq,
-            line,
+            recorder,
         } = folded;
         // A cycle tells the reasons of those that wait already.
         let wants_cycle = state.events > 0;
-        let (waiting, idle_tick, progress) = (BTreeMap::new(), None, None);
         Self {
             state,
             meter,
-            waiting,
-            seq,
-            line,
+            waiting: BTreeMap::new(),
+            recorder,
             executor,
             arrivals,
-            idle_tick,
+            idle_tick: None,
             wants_cycle,
-            progress,
+            progress: None,
         }
     }
 
     /// When something is due by itself.
-    pub(crate) fn due(&self) -> Option<Millis> {
+    pub(crate) fn due(&mut self) -> Option<Millis> {
         if self.wants_cycle {
             return Some(self.state.at);
         }
-        let arrivals = self.arrivals.as_ref().and_then(|arrivals| arrivals.due());
+        let arrivals = self.arrivals.as_mut().and_then(|arrivals| arrivals.due());
         [self.own_due(), self.executor.due(), arrivals]
             .into_iter()
             .flatten()
@@ -199,42 +191,14 @@ impl Core {
         scheduler::apply(&mut self.state, &event);
         let lines = self.meter.observe(&self.state, &event);
         self.wants_cycle |= calls_for_a_cycle(&event.fact);
-        self.seq += 1;
-        self.note_lines(lines, &mut batch.write);
-        self.note_job(&event, before.as_ref(), &mut batch.write);
         self.tell_executor(&event);
-        batch.write.entries.push(Entry {
-            seq: self.seq,
-            event,
-        });
-    }
-
-    fn note_lines(&mut self, lines: Vec<UsageLine>, write: &mut Transaction) {
-        for line in lines {
-            self.line += 1;
-            *write.days.entry(day_key(&line, &self.state)).or_default() += line.held().0 as i64;
-            write.lines.push((self.line, line));
-        }
-    }
-
-    fn note_job(&mut self, event: &Event, before: Option<&Job>, write: &mut Transaction) {
-        let Some(id) = words::job_of(&event.fact) else {
-            return;
-        };
-        let details = match &event.fact {
-            Fact::CheckpointStarted { .. } | Fact::CheckpointSaved { .. } => return,
-            Fact::JobSubmitted { .. } | Fact::JobAdmitted { .. } => Details::Write,
-            _ => Details::Leave,
-        };
-        let row = match (&event.fact, before, self.state.jobs.get(&id)) {
-            (Fact::JobEnded { end, cause, .. }, Some(job), _) => {
-                record::of_ended(job, &self.state, event.at, *end, cause.as_ref())
-            }
-            (_, _, Some(job)) => record::of_live(job, &self.state, details),
-            _ => return,
-        };
-        let older = write.jobs.remove(&id);
-        write.jobs.insert(id, record::renew(older, row));
+        self.recorder.note(
+            &self.state,
+            &event,
+            lines,
+            before.as_ref(),
+            &mut batch.write,
+        );
     }
 
     fn tell_executor(&mut self, event: &Event) {
@@ -265,29 +229,8 @@ pub(crate) struct Folded {
     pub(crate) state: State,
     /// Its meter.
     pub(crate) meter: Meter,
-    /// The last entry's number.
-    pub(crate) seq: u64,
-    /// The last usage line's number.
-    pub(crate) line: u64,
-}
-
-/// What a line is summed up by.
-pub(crate) fn day_key(line: &UsageLine, state: &State) -> DayKey {
-    let card = state
-        .rate_cards
-        .iter()
-        .filter(|card| card.from <= line.from)
-        .map(|card| card.from)
-        .max();
-    DayKey {
-        day: period::day_of(line.from),
-        team: line.team.to_string(),
-        job: line.job.0,
-        flavour: words::flavour_of(line).to_owned(),
-        entitlement: words::entitlement(line.entitlement),
-        phase: words::phase(line.phase),
-        card: card.map_or(-1, |card| card.0 as i64),
-    }
+    /// Where the journal and the ledger end.
+    pub(crate) recorder: Recorder,
 }
 
 /// Whether an event can change what a cycle answers. Reports on a gang's way up, and hour marks, cannot.

@@ -4,11 +4,13 @@
 mod core;
 mod live;
 pub(crate) mod record;
+mod recorder;
 mod resume;
 
-pub(crate) use self::core::{ARRIVALS, Arrivals, Batch, Core, Folded, day_key};
+pub(crate) use self::core::{ARRIVALS, Arrivals, Batch, Core, Folded};
 pub(crate) use live::{Live, Published};
-pub(crate) use resume::{Damage, hash_of, hex, resume, snapshot_of};
+pub(crate) use recorder::{Recorder, day_key};
+pub(crate) use resume::{Damage, fold_from_snapshot, hash_of, hex, resume, snapshot_of};
 
 use crate::clock::{Clock, Stopwatch};
 use crate::gauges::Gauges;
@@ -179,7 +181,7 @@ impl Engine {
         if !caught_up {
             self.clock.hold_back(self.core.state.at);
         }
-        if self.core.seq >= self.snapshot + SNAPSHOT_EVERY {
+        if self.core.recorder.seq >= self.snapshot + SNAPSHOT_EVERY {
             self.write_snapshot().await?;
         }
         Ok(())
@@ -280,16 +282,18 @@ impl Engine {
         }
         self.published.advance(&batch.write.entries, waiting);
         // Nobody listening is no fault.
-        drop(self.changes.send(Change { seq: self.core.seq }));
+        drop(self.changes.send(Change {
+            seq: self.core.recorder.seq,
+        }));
     }
 
     async fn write_snapshot(&mut self) -> Result<(), StoreError> {
-        if self.core.seq == self.snapshot {
+        if self.core.recorder.seq == self.snapshot {
             return Ok(());
         }
-        let snapshot = snapshot_of(&self.core.state, &self.core.meter, self.core.seq)?;
+        let snapshot = snapshot_of(&self.core.state, &self.core.meter, self.core.recorder.seq)?;
         self.writer.keep_snapshot(&snapshot).await?;
-        self.snapshot = self.core.seq;
+        self.snapshot = self.core.recorder.seq;
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! A start: the newest snapshot, then the tail of the journal.
 
 use super::core::Folded;
+use super::recorder::Recorder;
 use crate::store::{Snapshot, Store, StoreError, Writer, journal};
 use scheduler::{Meter, State};
 use serde::{Deserialize, Serialize};
@@ -9,11 +10,9 @@ use std::io;
 
 /// What a snapshot holds.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SnapshotBody {
-    /// The state.
-    pub(crate) state: State,
-    /// Its open usage.
-    pub(crate) meter: Meter,
+struct SnapshotBody {
+    state: State,
+    meter: Meter,
 }
 
 #[derive(Serialize)]
@@ -103,8 +102,22 @@ impl From<StoreError> for Damage {
 /// Entries read at a time.
 const CHUNK: u32 = 5_000;
 
-/// The state at the journal's end, from the newest snapshot on.
+/// The state at the journal's end, from the newest snapshot on, and the numbers to go on from.
 pub(crate) async fn resume(store: &Store, writer: &mut Writer) -> Result<Folded, Damage> {
+    let mut folded = fold_from_snapshot(store).await?;
+    let (end, line) = writer.ends().await?;
+    if end != folded.recorder.seq {
+        return Err(Damage::Entry {
+            seq: folded.recorder.seq + 1,
+            problem: format!("it is missing; the last one is {end}"),
+        });
+    }
+    folded.recorder.line = line;
+    Ok(folded)
+}
+
+/// The state at the journal's end, from the newest snapshot on. The ledger's end is not in it.
+pub(crate) async fn fold_from_snapshot(store: &Store) -> Result<Folded, Damage> {
     let mut folded = Folded::default();
     if let Some(snapshot) = store.newest_snapshot().await? {
         let seq = snapshot.seq;
@@ -114,41 +127,31 @@ pub(crate) async fn resume(store: &Store, writer: &mut Writer) -> Result<Folded,
                 problem: format!("its snapshot does not parse: {error}"),
             })?;
         if hash_of(&body.state)? != snapshot.hash {
-            return Err(Damage::Entry {
-                seq,
-                problem: "its snapshot is not the one that was written".to_owned(),
-            });
+            let problem = "its snapshot is not the one that was written".to_owned();
+            return Err(Damage::Entry { seq, problem });
         }
+        let recorder = Recorder { seq, line: 0 };
         folded = Folded {
             state: body.state,
             meter: body.meter,
-            seq,
-            line: 0,
+            recorder,
         };
     }
     fold_tail(store, &mut folded).await?;
-    let (end, line) = writer.ends().await?;
-    if end != folded.seq {
-        return Err(Damage::Entry {
-            seq: folded.seq + 1,
-            problem: format!("it is missing; the last one is {end}"),
-        });
-    }
-    folded.line = line;
     Ok(folded)
 }
 
 /// Folds what the journal holds beyond `folded`.
-pub(crate) async fn fold_tail(store: &Store, folded: &mut Folded) -> Result<(), Damage> {
+async fn fold_tail(store: &Store, folded: &mut Folded) -> Result<(), Damage> {
     let mut read = store.read().await?;
     loop {
-        let entries = journal::after(&mut read, folded.seq, CHUNK).await?;
+        let entries = journal::after(&mut read, folded.recorder.seq, CHUNK).await?;
         if entries.is_empty() {
             return Ok(());
         }
         for entry in entries {
-            if entry.seq != folded.seq + 1 {
-                let missing = folded.seq + 1;
+            if entry.seq != folded.recorder.seq + 1 {
+                let missing = folded.recorder.seq + 1;
                 return Err(Damage::Entry {
                     seq: missing,
                     problem: format!("it is missing; {} follows", entry.seq),
@@ -156,7 +159,7 @@ pub(crate) async fn fold_tail(store: &Store, folded: &mut Folded) -> Result<(), 
             }
             scheduler::apply(&mut folded.state, &entry.event);
             folded.meter.observe(&folded.state, &entry.event);
-            folded.seq = entry.seq;
+            folded.recorder.seq = entry.seq;
         }
     }
 }

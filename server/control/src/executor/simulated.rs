@@ -1,62 +1,51 @@
 //! The simulated fleet: nothing runs, but everything is reported as if it did.
 //!
 //! All of it is a function of the seed and of the state ([`simulation::model`]), so there is nothing to store: after a
-//! restart the state and the nodes' entries of the journal give the same future.
+//! restart the state alone gives the same future. An operator's usual answer to a broken node is part of it
+//! ([`simulation::demo::fates`]): the block's spare takes over.
 
 use super::Executor;
-use scheduler::{Command, Event, Fact, Health, Job, JobId, Millis, NodeId, State};
-use simulation::model;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::words;
+use scheduler::{Command, Event, Fact, Job, JobId, Millis, NodeId, State};
+use simulation::demo::fates;
+use simulation::model::{Turn, next_report, next_turn};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What is due. Of one time nodes come before jobs, lower numbers first: an order that a restart does not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Item {
-    /// A node fails, or is back.
+    /// A node breaks, or is mended.
     Node(NodeId),
     /// A gang has something to report.
     Gang(JobId),
-}
-
-/// Where a node is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fate {
-    /// Failures so far.
-    failures: u64,
-    /// Broken by this executor, which will mend it.
-    broken: bool,
-    /// Its next failure, or its repair.
-    due: Option<Millis>,
 }
 
 /// The simulated executor.
 #[derive(Debug)]
 pub(crate) struct Simulated {
     seed: u64,
+    /// When the fleet was put in service.
+    epoch: Millis,
     agenda: BTreeSet<(Millis, Item)>,
     gangs: BTreeMap<JobId, Millis>,
-    nodes: BTreeMap<NodeId, Fate>,
+    nodes: BTreeMap<NodeId, Turn>,
+    /// What one due item led to, if more than one command.
+    more: VecDeque<Command>,
 }
 
 impl Simulated {
-    /// An executor of a fleet without nodes.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self {
+    /// The executor of a fleet that was put in service at `epoch`, as it goes on after the time of `state`.
+    pub(crate) fn resume(seed: u64, epoch: Millis, state: &State) -> Self {
+        let mut executor = Self {
             seed,
+            epoch,
             agenda: BTreeSet::new(),
             gangs: BTreeMap::new(),
             nodes: BTreeMap::new(),
-        }
-    }
-
-    /// The executor as it was after the last entry: `of_nodes` are the entries about nodes, oldest first.
-    pub(crate) fn resume<'e>(
-        seed: u64,
-        state: &State,
-        of_nodes: impl Iterator<Item = &'e Event>,
-    ) -> Self {
-        let mut executor = Self::new(seed);
-        for event in of_nodes {
-            executor.follow_node(event);
+            more: VecDeque::new(),
+        };
+        for node in state.nodes.keys() {
+            executor.expect_node(*node, state.at);
         }
         for job in state.jobs.values() {
             executor.look_again(job);
@@ -64,9 +53,15 @@ impl Simulated {
         executor
     }
 
+    fn expect_node(&mut self, node: NodeId, after: Millis) {
+        let (at, turn) = next_turn(self.seed, node, self.epoch, after);
+        self.nodes.insert(node, turn);
+        self.agenda.insert((at, Item::Node(node)));
+    }
+
     fn look_again(&mut self, job: &Job) {
         self.forget(job.id);
-        if let Some((at, _)) = model::next_report(self.seed, job) {
+        if let Some((at, _)) = next_report(self.seed, job) {
             self.gangs.insert(job.id, at);
             self.agenda.insert((at, Item::Gang(job.id)));
         }
@@ -78,70 +73,17 @@ impl Simulated {
         }
     }
 
-    fn follow_node(&mut self, event: &Event) {
-        match &event.fact {
-            Fact::NodeSet { node } => self.node_is(node.id, node.health, "", event.at),
-            Fact::NodeHealthSet { node, health, why } => {
-                self.node_is(*node, *health, why, event.at)
-            }
-            _ => {}
-        }
-    }
-
-    /// A node breaks only while it is ready; what broke by itself is mended, what a person took out is theirs to bring back.
-    fn node_is(&mut self, node: NodeId, health: Health, why: &str, at: Millis) {
-        let mut fate = self.nodes.get(&node).copied().unwrap_or(Fate {
-            failures: 0,
-            broken: false,
-            due: None,
-        });
-        if let Some(due) = fate.due.take() {
-            self.agenda.remove(&(due, Item::Node(node)));
-        }
-        let of_model = model::CAUSES.iter().any(|cause| cause.name == why);
-        match health {
-            Health::Down if of_model => {
-                fate.broken = true;
-                fate.due = Some(at + model::repair(self.seed, node, fate.failures));
-            }
-            Health::Ready => {
-                fate.failures += u64::from(std::mem::take(&mut fate.broken));
-                fate.due = Some(at + model::next_failure(self.seed, node, fate.failures).0);
-            }
-            Health::Down
-            | Health::Degraded
-            | Health::Cordoned
-            | Health::Draining
-            | Health::Quarantined
-            | Health::Spare => {}
-        }
-        if let Some(due) = fate.due {
-            self.agenda.insert((due, Item::Node(node)));
-        }
-        self.nodes.insert(node, fate);
-    }
-
-    fn node_command(&mut self, node: NodeId) -> Option<Command> {
-        let fate = self.nodes.get_mut(&node)?;
-        // Due once: the next time comes with the entry that this leads to.
-        fate.due = None;
-        let (health, why) = if fate.broken {
-            (Health::Ready, "repaired".to_owned())
-        } else {
-            (
-                Health::Down,
-                model::next_failure(self.seed, node, fate.failures)
-                    .1
-                    .to_owned(),
-            )
-        };
-        Some(Command::SetHealth { node, health, why })
+    fn node_commands(&mut self, node: NodeId, now: Millis, state: &State) -> Vec<Command> {
+        let turn = self.nodes.remove(&node);
+        self.expect_node(node, now);
+        turn.map(|turn| fates(state, node, turn))
+            .unwrap_or_default()
     }
 
     fn gang_command(&mut self, job: JobId, state: &State) -> Option<Command> {
         self.gangs.remove(&job);
         let gang = state.jobs.get(&job)?;
-        let (_, report) = model::next_report(self.seed, gang)?;
+        let (_, report) = next_report(self.seed, gang)?;
         Some(Command::Report {
             job,
             attempt: gang.attempt,
@@ -161,8 +103,12 @@ impl Executor for Simulated {
         self.look_again(gang);
     }
     fn recorded(&mut self, event: &Event, state: &State) {
-        self.follow_node(event);
-        if let Some(id) = crate::words::job_of(&event.fact) {
+        if let Fact::NodeSet { node } = &event.fact
+            && !self.nodes.contains_key(&node.id)
+        {
+            self.expect_node(node.id, event.at);
+        }
+        if let Some(id) = words::job_of(&event.fact) {
             match state.jobs.get(&id) {
                 Some(job) => self.look_again(job),
                 None => self.forget(id),
@@ -173,72 +119,90 @@ impl Executor for Simulated {
         self.agenda.first().map(|(at, _)| *at)
     }
     fn watch(&mut self, now: Millis, state: &State) -> Option<Command> {
-        while let Some(&(at, item)) = self.agenda.first().filter(|(at, _)| *at <= now) {
-            self.agenda.remove(&(at, item));
-            let command = match item {
-                Item::Node(node) => self.node_command(node),
-                Item::Gang(job) => self.gang_command(job, state),
-            };
-            if command.is_some() {
-                return command;
+        loop {
+            if let Some(command) = self.more.pop_front() {
+                return Some(command);
             }
+            let &(at, item) = self.agenda.first().filter(|(at, _)| *at <= now)?;
+            self.agenda.remove(&(at, item));
+            let commands = match item {
+                Item::Node(node) => self.node_commands(node, at, state),
+                Item::Gang(job) => self.gang_command(job, state).into_iter().collect(),
+            };
+            self.more.extend(commands);
         }
-        None
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scheduler::{Health, Node, Pool};
 
-    fn health(at: Millis, health: Health, why: &str) -> Event {
+    fn node() -> Event {
+        let node = Node {
+            id: NodeId(3),
+            name: "n3".into(),
+            flavour: None,
+            domains: Vec::new(),
+            cards: 8,
+            cpu_milli: 1_000,
+            memory_mib: 1_000,
+            health: Health::Ready,
+            pool: Pool::Batch,
+        };
         Event {
-            at,
-            fact: Fact::NodeHealthSet {
-                node: NodeId(3),
-                health,
-                why: why.to_owned(),
-            },
+            at: Millis(1),
+            fact: Fact::NodeSet { node },
         }
     }
 
     #[test]
     fn what_breaks_by_itself_is_mended_and_breaks_again_later() {
-        let mut executor = Simulated::new(1);
-        executor.follow_node(&health(Millis(0), Health::Ready, "new"));
-        let state = State::default();
-        let breaks = executor.due().expect("a ready node has a failure ahead");
-        let Some(Command::SetHealth {
-            health: Health::Down,
-            why,
-            ..
-        }) = executor.watch(breaks, &state)
-        else {
-            panic!("the failure is due")
-        };
-        assert_eq!(executor.watch(breaks, &state), None, "it is told once");
-        executor.follow_node(&health(breaks, Health::Down, &why));
-        let mended = executor.due().expect("what broke is mended");
-        let back = executor.watch(mended, &state);
-        assert!(
-            matches!(
-                back,
-                Some(Command::SetHealth {
-                    health: Health::Ready,
-                    ..
-                })
-            ),
-            "{back:?}"
+        let mut state = State::default();
+        scheduler::apply(&mut state, &node());
+        let mut executor = Simulated::resume(1, Millis(0), &state);
+        let mut told = Vec::new();
+        for _ in 0..3 {
+            let due = executor.due().expect("a node always has a turn ahead");
+            let Some(Command::SetHealth { health, why, node }) = executor.watch(due, &state) else {
+                panic!("the turn is due")
+            };
+            assert_eq!(executor.watch(due, &state), None, "it is told once");
+            scheduler::apply(
+                &mut state,
+                &Event {
+                    at: due,
+                    fact: Fact::NodeHealthSet { node, health, why },
+                },
+            );
+            told.push(health);
+        }
+        assert_eq!(
+            told,
+            [Health::Down, Health::Spare, Health::Down],
+            "a lone node is the spare of its block"
         );
-        executor.follow_node(&health(mended, Health::Ready, "repaired"));
-        assert!(executor.due().is_some_and(|again| again > mended));
     }
 
     #[test]
-    fn what_a_person_took_out_stays_out() {
-        let mut executor = Simulated::new(1);
-        executor.follow_node(&health(Millis(0), Health::Ready, "new"));
-        executor.follow_node(&health(Millis(5), Health::Cordoned, "new firmware"));
-        assert_eq!(executor.due(), None);
+    fn an_executor_that_starts_again_has_the_same_future() {
+        let mut state = State::default();
+        scheduler::apply(&mut state, &node());
+        let mut first = Simulated::resume(1, Millis(0), &state);
+        let due = first.due().expect("a turn");
+        let before = Simulated::resume(1, Millis(0), &state);
+        assert_eq!(before.due(), Some(due));
+        let Some(Command::SetHealth { node, health, why }) = first.watch(due, &state) else {
+            panic!("a turn is due")
+        };
+        scheduler::apply(
+            &mut state,
+            &Event {
+                at: due,
+                fact: Fact::NodeHealthSet { node, health, why },
+            },
+        );
+        assert_eq!(Simulated::resume(1, Millis(0), &state).due(), first.due());
     }
 }

@@ -6,6 +6,8 @@ mod identity;
 mod jobs;
 mod metrics;
 
+pub(crate) use identity::mint;
+
 use crate::ServiceError;
 
 pub(crate) type Answer<T> = Result<T, ServiceError>;

@@ -225,12 +225,4 @@ impl UsageDay {
             card: self.card,
         })
     }
-    /// True for borrowed use.
-    pub(crate) fn is_borrowed(&self) -> bool {
-        self.entitlement == words::entitlement(Entitlement::Borrowed)
-    }
-    /// Its phase.
-    pub(crate) fn usage_phase(&self) -> Option<UsagePhase> {
-        phase(&self.phase).ok()
-    }
 }

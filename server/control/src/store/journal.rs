@@ -55,17 +55,6 @@ impl Store {
             body,
         }))
     }
-
-    /// Changes of nodes, oldest first: what an executor needs to know where each node is in its life.
-    pub(crate) async fn node_entries(&self) -> Stored<Vec<Entry>> {
-        let rows: Vec<Row> = sqlx::query_as(
-            "SELECT seq, body FROM journal WHERE kind IN ('node_set', 'node_health_set') ORDER BY seq",
-        )
-        .fetch_all(&self.reads)
-        .await
-        .deed("read the nodes' entries")?;
-        rows.into_iter().map(entry).collect()
-    }
 }
 
 /// The journal's last number in this read.

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use contract::{JobFilter, JobPage, JobState, JobView, SubmitJob};
-use control::{Actor, Clock, Control, Mode, Options, ServiceError, Tuning};
+use control::{Actor, Clock, Control, Demand, Mode, Options, ServiceError, Tuning};
 use scheduler::Millis;
 use std::path::Path;
 use tempfile::TempDir;
@@ -34,6 +34,7 @@ pub async fn open(folder: &Path, days: u32) -> (Control, Clock) {
     let clock = Clock::held(EPOCH + Millis(Millis::DAY.0 * u64::from(days)));
     let tuning = Tuning {
         history_days: days,
+        demand: Demand::None,
         clock: Some(clock.clone()),
         ..Tuning::default()
     };

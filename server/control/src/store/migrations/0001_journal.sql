@@ -7,7 +7,6 @@ CREATE TABLE journal (
     body TEXT    NOT NULL
 ) STRICT;
 CREATE INDEX journal_by_job ON journal (job, seq) WHERE job IS NOT NULL;
-CREATE INDEX journal_of_nodes ON journal (seq) WHERE kind IN ('node_set', 'node_health_set');
 CREATE TRIGGER journal_is_not_edited BEFORE UPDATE ON journal
 BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 CREATE TRIGGER journal_is_not_cut BEFORE DELETE ON journal

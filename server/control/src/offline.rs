@@ -1,0 +1,399 @@
+//! What works on the box with a data folder alone, also while a server runs on it: these use the store and nothing else.
+
+use crate::control::{MADE_FOR, damaged};
+use crate::engine::{Damage, Recorder, hash_of};
+use crate::services::mint;
+use crate::store::{DayKey, Read, Store, Transaction, bills, jobs, journal};
+use crate::{OpenError, ServiceError, data};
+use contract::{NewToken, PersonView, TeamView};
+use scheduler::{Fact, JobId, Meter, State, TeamId, UsageLine, invariants};
+use std::collections::BTreeMap;
+use std::path::Path;
+use thiserror::Error;
+
+/// Entries or lines read at a time.
+const CHUNK: u32 = 5_000;
+/// Entries from one check of the invariants to the next; they are checked at the end, too.
+const CHECK_EVERY: u64 = 5_000;
+
+/// Why nothing was done.
+#[derive(Debug, Error)]
+pub enum OfflineError {
+    /// The folder or its journal.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// What was asked.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// There is no such person.
+    #[error(
+        "there is no person `{0}` in this folder; `muster team show TEAM --data DIR` lists a team's people"
+    )]
+    NoPerson(String),
+}
+
+/// A journal that is whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Entries.
+    pub events: u64,
+    /// Jobs ever submitted.
+    pub jobs: u64,
+    /// Usage lines.
+    pub lines: u64,
+    /// SHA-256 of the state, as snapshots carry it.
+    pub hash: String,
+}
+
+async fn attach(data: &Path) -> Result<Store, OpenError> {
+    Ok(Store::attach(data::existing(data)?).await?)
+}
+
+/// Makes an API token for a person. `days` 1 to 365.
+pub async fn create_token(
+    data: &Path,
+    person: &str,
+    name: &str,
+    days: u32,
+) -> Result<NewToken, OfflineError> {
+    let store = attach(data).await?;
+    let known = store.person(person).await.map_err(OpenError::from)?;
+    let person: PersonView = known.ok_or_else(|| OfflineError::NoPerson(person.to_owned()))?;
+    let (row, token) = mint(&person.id, name, days)?;
+    store.add_token(&row).await.map_err(OpenError::from)?;
+    store.close().await;
+    Ok(token)
+}
+
+/// A team as the journal's end has it, with its people.
+pub async fn team_people(data: &Path, team: &str) -> Result<TeamView, OfflineError> {
+    let store = attach(data).await?;
+    let folded = crate::engine::fold_from_snapshot(&store)
+        .await
+        .map_err(|damage| damaged(data, damage))?;
+    let view = crate::views::quota::team(&folded.state, &TeamId::from(team));
+    let mut view = view.ok_or_else(|| ServiceError::NotFound(format!("team `{team}`")))?;
+    view.people = store.people_of(team).await.map_err(OpenError::from)?;
+    store.close().await;
+    Ok(view)
+}
+
+/// Folds the journal from its first entry and compares everything that is kept with it: the newest snapshot, the usage
+/// lines and their sums by day, the list of jobs. The first difference is the error, with its entry.
+pub async fn verify_journal(data: &Path) -> Result<Verified, OfflineError> {
+    let store = attach(data).await?;
+    let made_for = store.fact(MADE_FOR).await.map_err(OpenError::from)?;
+    if made_for.as_deref().is_some_and(crate::demo::is_unfinished) {
+        let problem = "its history is not whole yet; start `muster demo` on it first".to_owned();
+        return Err(OpenError::DataFolder {
+            path: data.display().to_string(),
+            problem,
+        }
+        .into());
+    }
+    let verified = verify(&store)
+        .await
+        .map_err(|damage| damaged(data, damage))?;
+    store.close().await;
+    Ok(verified)
+}
+
+/// The fold, and what it must have left in the store.
+#[derive(Default)]
+struct Fold {
+    state: State,
+    meter: Meter,
+    recorder: Recorder,
+    /// State of every job that has ended.
+    ended: BTreeMap<JobId, &'static str>,
+    days: BTreeMap<DayKey, i64>,
+    /// When each job's last line of each kind ends, by attempt and entitlement.
+    last: BTreeMap<JobId, Covered>,
+}
+
+/// What of a live job's current attempt is metered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Covered {
+    bound: Option<scheduler::Millis>,
+    gpus: scheduler::MilliGpu,
+    held: u128,
+    to: [scheduler::Millis; 2],
+}
+
+async fn verify(store: &Store) -> Result<Verified, Damage> {
+    let mut read = store.read().await?;
+    let mut fold = Fold::default();
+    let snapshot = store.newest_snapshot().await?;
+    loop {
+        let entries = journal::after(&mut read, fold.recorder.seq, CHUNK).await?;
+        if entries.is_empty() {
+            break;
+        }
+        let mut written = Vec::new();
+        for entry in entries {
+            let lines = fold.take(&entry)?;
+            written.extend(lines);
+            if let Some(snapshot) = snapshot
+                .as_ref()
+                .filter(|snapshot| snapshot.seq == entry.seq)
+                && hash_of(&fold.state)? != snapshot.hash
+            {
+                return Err(at(
+                    entry.seq,
+                    "the snapshot after it is of another state".to_owned(),
+                ));
+            }
+        }
+        compare_lines(&mut read, &fold, written).await?;
+    }
+    fold.check_state()?;
+    no_more_lines(&mut read, &fold).await?;
+    compare_days(&mut read, &fold).await?;
+    compare_jobs(&mut read, &fold).await?;
+    if let Some(snapshot) = snapshot.filter(|snapshot| snapshot.seq > fold.recorder.seq) {
+        return Err(at(
+            snapshot.seq,
+            format!(
+                "a snapshot of it is there, but the journal ends at {}",
+                fold.recorder.seq
+            ),
+        ));
+    }
+    Ok(Verified {
+        events: fold.recorder.seq,
+        jobs: fold.state.counts.submitted,
+        lines: fold.recorder.line,
+        hash: hash_of(&fold.state)?,
+    })
+}
+
+fn at(seq: u64, problem: String) -> Damage {
+    Damage::Entry { seq, problem }
+}
+
+impl Fold {
+    fn take(&mut self, entry: &crate::store::Entry) -> Result<Vec<(u64, u64, UsageLine)>, Damage> {
+        let next = self.recorder.seq + 1;
+        if entry.seq != next {
+            return Err(at(next, format!("it is missing; {} follows", entry.seq)));
+        }
+        if entry.event.at < self.state.at {
+            return Err(at(next, "it is earlier than the one before it".to_owned()));
+        }
+        if let Fact::JobSubmitted { job, .. } = &entry.event.fact
+            && job.0 != self.state.counts.submitted + 1
+        {
+            return Err(at(
+                next,
+                format!("job {job} follows job {}", self.state.counts.submitted),
+            ));
+        }
+        scheduler::apply(&mut self.state, &entry.event);
+        let lines = self.meter.observe(&self.state, &entry.event);
+        let mut write = Transaction::default();
+        let first = self.recorder.line + 1;
+        self.recorder
+            .note(&self.state, &entry.event, lines.clone(), None, &mut write);
+        for (key, held) in write.days {
+            *self.days.entry(key).or_default() += held;
+        }
+        if let Fact::JobEnded { job, end, .. } = &entry.event.fact {
+            self.ended
+                .insert(*job, crate::engine::record::state_of_end(*end).as_str());
+        }
+        for line in &lines {
+            self.cover(entry.seq, line)?;
+        }
+        self.follow_attempt(entry)?;
+        if self.recorder.seq.is_multiple_of(CHECK_EVERY) {
+            self.check_state()?;
+        }
+        Ok(lines
+            .into_iter()
+            .zip(first..)
+            .map(|(line, number)| (entry.seq, number, line))
+            .collect())
+    }
+
+    /// A line must not begin before the last one of its job and entitlement has ended.
+    fn cover(&mut self, seq: u64, line: &UsageLine) -> Result<(), Damage> {
+        let covered = self.last.entry(line.job).or_default();
+        let to = &mut covered.to[line.entitlement as usize];
+        if line.from < *to || line.to <= line.from {
+            return Err(at(
+                seq,
+                format!(
+                    "it closes a usage line of job {} that overlaps an earlier one",
+                    line.job
+                ),
+            ));
+        }
+        *to = line.to;
+        covered.held += line.held().0;
+        Ok(())
+    }
+
+    /// What was held from bind to exit must be in the lines, to the last millisecond.
+    fn follow_attempt(&mut self, entry: &crate::store::Entry) -> Result<(), Damage> {
+        let now = entry.event.at;
+        match &entry.event.fact {
+            Fact::GangBound { job, .. } => {
+                let gpus = self
+                    .state
+                    .jobs
+                    .get(job)
+                    .map(|job| job.spec.gpus())
+                    .unwrap_or_default();
+                let covered = self.last.entry(*job).or_default();
+                (covered.bound, covered.gpus, covered.held) = (Some(now), gpus, 0);
+            }
+            Fact::JobRequeued { job, .. } | Fact::JobEnded { job, .. } => {
+                let covered = self.last.remove(job).unwrap_or_default();
+                let held = covered
+                    .bound
+                    .map_or(0, |bound| covered.gpus.over(now.since(bound)).0);
+                if held != covered.held {
+                    let missing = format!(
+                        "job {job} held {held} milli-GPU-ms, its usage lines add up to {}",
+                        covered.held
+                    );
+                    return Err(at(entry.seq, missing));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn check_state(&self) -> Result<(), Damage> {
+        invariants::check(&self.state)
+            .map_err(|broken| at(self.recorder.seq, format!("after it: {broken}")))
+    }
+}
+
+async fn compare_lines(
+    read: &mut Read,
+    fold: &Fold,
+    made: Vec<(u64, u64, UsageLine)>,
+) -> Result<(), Damage> {
+    let Some((_, first, _)) = made.first() else {
+        return Ok(());
+    };
+    let mut after = first - 1;
+    let mut made = made.into_iter();
+    while after < fold.recorder.line {
+        let kept =
+            bills::lines_after(read, after, CHUNK.min((fold.recorder.line - after) as u32)).await?;
+        if kept.is_empty() {
+            break;
+        }
+        after += kept.len() as u64;
+        for bills::Numbered(number, line) in kept {
+            match made.next() {
+                Some((_, expected, same)) if expected == number && same == line => {}
+                Some((seq, expected, _)) => {
+                    return Err(at(
+                        seq,
+                        format!(
+                            "usage line {expected} that it closed is kept as another one ({number})"
+                        ),
+                    ));
+                }
+                None => {
+                    return Err(at(
+                        fold.recorder.seq,
+                        format!("usage line {number} comes from no entry"),
+                    ));
+                }
+            }
+        }
+    }
+    match made.next() {
+        None => Ok(()),
+        Some((seq, number, _)) => Err(at(
+            seq,
+            format!("usage line {number} that it closed is not kept"),
+        )),
+    }
+}
+
+async fn no_more_lines(read: &mut Read, fold: &Fold) -> Result<(), Damage> {
+    match bills::lines_after(read, fold.recorder.line, 1)
+        .await?
+        .first()
+    {
+        None => Ok(()),
+        Some(bills::Numbered(number, _)) => Err(at(
+            fold.recorder.seq,
+            format!("usage line {number} comes from no entry"),
+        )),
+    }
+}
+
+async fn compare_days(read: &mut Read, fold: &Fold) -> Result<(), Damage> {
+    let kept = bills::every_day(read).await?;
+    let rows = kept.len();
+    for day in kept {
+        let sum = day.key().and_then(|key| fold.days.get(&key));
+        if sum != Some(&day.held) {
+            let problem = format!(
+                "the usage of job {} on {} is kept as {}, its lines add up to {}",
+                day.job,
+                crate::period::day_text(day.day),
+                day.held,
+                sum.copied().unwrap_or_default()
+            );
+            return Err(at(fold.recorder.seq, problem));
+        }
+    }
+    if rows != fold.days.len() {
+        return Err(at(
+            fold.recorder.seq,
+            format!(
+                "{rows} sums of days are kept, the lines make {}",
+                fold.days.len()
+            ),
+        ));
+    }
+    Ok(())
+}
+
+async fn compare_jobs(read: &mut Read, fold: &Fold) -> Result<(), Damage> {
+    let mut after = 0;
+    loop {
+        let rows = jobs::states(read, after, CHUNK).await?;
+        if rows.is_empty() {
+            break;
+        }
+        for (id, kept) in rows {
+            if id != after + 1 {
+                return Err(at(
+                    fold.recorder.seq,
+                    format!("job {} is not in the list", after + 1),
+                ));
+            }
+            after = id;
+            let live = fold
+                .state
+                .jobs
+                .get(&JobId(id))
+                .map(|job| crate::engine::record::state_of(job).as_str());
+            let state = live
+                .or_else(|| fold.ended.get(&JobId(id)).copied())
+                .unwrap_or("not there");
+            if state != kept {
+                return Err(at(
+                    fold.recorder.seq,
+                    format!("job {id} is {state}, the list says {kept}"),
+                ));
+            }
+        }
+    }
+    if after != fold.state.counts.submitted {
+        return Err(at(
+            fold.recorder.seq,
+            format!("job {} is not in the list", after + 1),
+        ));
+    }
+    Ok(())
+}
