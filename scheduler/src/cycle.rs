@@ -364,8 +364,19 @@ impl<'a> Cycle<'a> {
             }
         }
         if let Some(wanting) = own {
-            self.reservations
-                .close(job, wanting, Closed::ToBorrowers { of: wanting.team });
+            let Wanting {
+                team: of,
+                flavour,
+                gpus,
+                ..
+            } = wanting;
+            let lent = self.tree.inside_nominal(of, flavour, gpus);
+            let to = if lent {
+                Closed::ToBorrowers { of }
+            } else {
+                Closed::ToTeam { of }
+            };
+            self.reservations.close(job, wanting, to);
         }
     }
 

@@ -2,8 +2,9 @@
 //!
 //! - It has the quota and lacks only **room** of its shape: it closes the flavour to all. Else small jobs would take
 //!   every node that falls free, for ever.
-//! - It lacks **quota** that is its team's own: it closes the flavour to its team, and to all of its tree that would
-//!   borrow. Else its team's small jobs, or borrowers, would take every GPU of it that falls free, for ever.
+//! - It lacks **quota** that is its team's own: it closes the flavour to its team, and while others have borrowed what it
+//!   lacks, to all of its tree that would borrow. Else its team's small jobs, or borrowers, would take every GPU of it
+//!   that falls free, for ever. A team that lacks only what it uses itself keeps nobody else from borrowing.
 //!
 //! Either only if the healthy hardware could hold it at all: a reservation that can never be met blocks nobody. Planned
 //! starts will take the place of closing: then whatever ends in time may pass.
@@ -17,6 +18,11 @@ use std::collections::BTreeMap;
 pub(crate) enum Closed {
     /// To all.
     ToAll,
+    /// To a team.
+    ToTeam {
+        /// The team's index in the quota tree.
+        of: usize,
+    },
     /// To a team, and to those of its tree who would borrow.
     ToBorrowers {
         /// The team's index in the quota tree.
@@ -62,6 +68,7 @@ impl Reservations {
         } = wanting;
         let meant = |to: Closed| match to {
             Closed::ToAll => true,
+            Closed::ToTeam { of } => team == of,
             Closed::ToBorrowers { of } => {
                 team == of
                     || (tree.root(team) == tree.root(of)
