@@ -15,8 +15,8 @@ use std::iter::Peekable;
 
 /// H100 GPUs that may be charged and asked for by teams that can borrow: about eleven of sixteen blocks.
 const H100_BUSY: MilliGpu = MilliGpu::gpus(2_700);
-/// The same for A100: all of them and a queue.
-const A100_BUSY: MilliGpu = MilliGpu::gpus(560);
+/// The same for A100, of 512.
+const A100_BUSY: MilliGpu = MilliGpu::gpus(440);
 /// The last update of firmware: how long before the end of the past it begins and ends. What it leaves are whole blocks,
 /// all nodes ready, as the demo promises.
 const UPDATE_BEGINS: Millis = Millis::hours(84);
@@ -114,6 +114,10 @@ pub fn history(
     let ago = |span: Millis| Millis(now.0.saturating_sub(span.0)).max(epoch);
     let never = last_asks::never(ago(Millis::minutes(52)));
     driver.agenda.push(never.at, Item::Submit(never));
+    let beyond_quota = last_asks::beyond_quota(ago(Millis::minutes(47)));
+    driver
+        .agenda
+        .push(beyond_quota.at, Item::Submit(beyond_quota));
     driver
         .agenda
         .push(ago(Millis::minutes(41)), Item::AskForRoom);

@@ -1,5 +1,5 @@
 //! What somebody asks for in the last hour of the past whatever the load, so that the queue shows more than quota: a
-//! job that can never run, and one that has the quota and lacks the room.
+//! job that can never run, one that the whole company's quota is short for, and one that has the quota and lacks the room.
 
 use super::people::person;
 use super::workload::Arrival;
@@ -17,6 +17,16 @@ pub(super) fn never(at: Millis) -> Arrival {
         "graph-learning",
         spec("graph-learning", "link-pretrain-wide", H100, (12, "rack")),
     )
+}
+
+/// More A100 than others have left: what there is is in use.
+pub(super) fn beyond_quota(at: Millis) -> Arrival {
+    let spec = spec("alignment", "preference-dpo-long", A100, (16, "block"));
+    let topology = TopologyRequest {
+        mode: TopologyMode::Preferred,
+        ..spec.topology.clone()
+    };
+    arrival(at, "alignment", JobSpec { topology, ..spec })
 }
 
 /// The largest gang that has the quota for A100 and no room close together: one block, or else one rack. `None` when
