@@ -4,13 +4,13 @@ use crate::count::{Counted, total};
 use crate::cycle::{Cycle, Offer};
 use crate::place::{Shape, seek};
 use crate::room::{PodAsk, Room, View, Yard};
-use crate::{Blocker, FlavourId, JobSpec, MilliGpu, Scope, State, Topology};
+use crate::{Blocker, FlavourId, Health, JobSpec, MilliGpu, Scope, State, Topology};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The hardware as it is bought: it does not change within a cycle, nor with the load.
 pub(crate) struct Hardware<'a> {
-    /// GPUs of each flavour: all pools, all health states.
+    /// GPUs of each flavour: all pools, all health states but spares, which stand in for others and add nothing.
     gpus: BTreeMap<&'a FlavourId, MilliGpu>,
     /// The most that one node has: GPUs of each flavour, CPU, memory.
     widest: BTreeMap<&'a FlavourId, MilliGpu>,
@@ -29,7 +29,9 @@ impl<'a> Hardware<'a> {
             let node = &free.node;
             cpu_milli = cpu_milli.max(node.cpu_milli);
             memory_mib = memory_mib.max(node.memory_mib);
-            if let Some(flavour) = &node.flavour {
+            if let Some(flavour) = &node.flavour
+                && node.health != Health::Spare
+            {
                 let cards = MilliGpu::gpus(node.cards.into());
                 *gpus.entry(flavour).or_default() += cards;
                 let widest: &mut MilliGpu = widest.entry(flavour).or_default();
