@@ -184,13 +184,28 @@ async fn perform(command: Command) -> Done {
         Command::Serve(args) => start::serve(args).await,
         Command::Job(command) => job::perform(command).await,
         Command::Team(TeamCommand::List { client }) => fleet::teams(&client).await,
-        Command::Team(TeamCommand::Show { team, data: Some(data), client }) => offline::team(&data, &team, client.output).await,
-        Command::Team(TeamCommand::Show { team, data: None, client }) => fleet::team(&client, &team).await,
+        Command::Team(TeamCommand::Show {
+            team,
+            data: Some(data),
+            client,
+        }) => offline::team(&data, &team, client.output).await,
+        Command::Team(TeamCommand::Show {
+            team,
+            data: None,
+            client,
+        }) => fleet::team(&client, &team).await,
         Command::Quota(QuotaCommand::Show { client }) => fleet::quotas(&client).await,
         Command::Node(NodeCommand::List { client }) => fleet::nodes(&client).await,
         Command::Bill(command) => bill::perform(command).await,
-        Command::Token(TokenCommand::Create { person, name, days, data }) => offline::create_token(&data.data, &person, &name, days).await,
-        Command::Journal(JournalCommand::Verify { data, output }) => offline::verify(&data.data, output).await,
+        Command::Token(TokenCommand::Create {
+            person,
+            name,
+            days,
+            data,
+        }) => offline::create_token(&data.data, &person, &name, days).await,
+        Command::Journal(JournalCommand::Verify { data, output }) => {
+            offline::verify(&data.data, output).await
+        }
         Command::Replay(args) => replay::perform(&args),
         Command::Completions { shell } => {
             clap_complete::generate(

@@ -1,7 +1,61 @@
-//! On the box.
+//! On the box, in the data folder, also while the server runs on it: no token is asked, since whoever reads the folder has
+//! everything.
+
 use super::Done;
 use super::client::Output;
+use super::fleet::draw_team;
+use super::table::{Sheet, print, time, write_out};
+use contract::{Membership, TeamView};
+use control::offline;
+use serde_json::{Value, json};
 use std::path::Path;
-pub async fn create_token(_: &Path, _: &str, _: &str, _: u32) -> Done { Ok(std::process::ExitCode::SUCCESS) }
-pub async fn team(_: &Path, _: &str, _: Output) -> Done { Ok(std::process::ExitCode::SUCCESS) }
-pub async fn verify(_: &Path, _: Output) -> Done { Ok(std::process::ExitCode::SUCCESS) }
+use std::process::ExitCode;
+
+/// `token create`: the secret alone on the last line of standard output.
+pub async fn create_token(data: &Path, person: &str, name: &str, days: u32) -> Done {
+    let made = offline::create_token(data, person, name, days).await?;
+    let ends = time(made.token.expires);
+    eprintln!("A token of {person}, until {ends}. It is shown this once; set it as MUSTER_TOKEN.");
+    write_out(&made.secret)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `team show --data`.
+pub async fn team(data: &Path, team: &str, output: Output) -> Done {
+    let view = offline::team_people(data, team).await?;
+    match output {
+        Output::Table => print(output, &view, draw_team),
+        Output::Json => print(output, &with_roles(&view)?, |_| Vec::new()),
+    }
+}
+
+/// The team with each person's role in it beside their id.
+fn with_roles(team: &TeamView) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(team)?;
+    let here = |membership: &&Membership| membership.team.as_deref() == Some(team.id.as_str());
+    let people = team.people.iter().map(|person| {
+        let role = person.memberships.iter().find(here);
+        json!({ "id": person.id, "name": person.name, "role": role.map(|membership| membership.role) })
+    });
+    value["people"] = people.collect();
+    Ok(value)
+}
+
+/// `journal verify`.
+pub async fn verify(data: &Path, output: Output) -> Done {
+    let verified = offline::verify_journal(data).await?;
+    let offline::Verified {
+        events,
+        jobs,
+        lines,
+        hash,
+    } = verified;
+    let value = json!({ "events": events, "jobs": jobs, "usage_lines": lines, "hash": hash });
+    print(output, &value, |_| {
+        let mut sheet = Sheet::new(&["the journal is whole", ">"]);
+        for (name, count) in [("events", events), ("jobs", jobs), ("usage lines", lines)] {
+            sheet.row([name.to_owned(), count.to_string()]);
+        }
+        vec![sheet.into(), format!("state hash {hash}").into()]
+    })
+}

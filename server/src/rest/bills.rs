@@ -19,7 +19,7 @@ use contract::{BillTotals, BillView, FieldError, UsageLineView};
         ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-[0-9]{2}$"),
         ("job" = Option<u64>, Query, description = "Only this job"),
         ("limit" = Option<u32>, Query, description = "At most, 200 when left out", minimum = 1, maximum = 1000),
-        ("after" = Option<u64>, Query, description = "Where the page before ended"),
+        ("after" = Option<u64>, Query, description = "`number` of the last line of the page before"),
     ),
     responses((status = 200, description = "Usage lines", body = [UsageLineView]), Problems))]
 pub async fn usage(

@@ -130,9 +130,8 @@ pub async fn list(
         after: query.text("after"),
     };
     query.finish()?;
-    Ok(Json(
-        door.control.everyone(&actor).jobs(&filter, &page).await?,
-    ))
+    let jobs = door.control.everyone(&actor).jobs(&filter, &page).await;
+    Ok(Json(jobs.map_err(Refused::of_query)?))
 }
 
 fn sort(query: &mut Query) -> SortKey {

@@ -56,6 +56,14 @@ impl Refused {
         refused
     }
 
+    /// What a service refused where all that it was given came from the query.
+    pub fn of_query(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Invalid(errors) => Self::bad_query(errors),
+            other => Self::from(other),
+        }
+    }
+
     /// There is no such thing, or it is not the caller's to see.
     pub fn not_found(what: &str) -> Self {
         Self::from(ServiceError::NotFound(what.to_owned()))

@@ -79,7 +79,7 @@ async fn every_wrong_request_is_a_problem_that_names_its_fields() {
         (&good.replace("\"12h\"", "\"soon\""), 422, &["time_limit"]),
         (&good.replace("\"image\"", "\"picture\""), 422, &["picture"]),
         (
-            &good.replace("\"30m\"", "\"1s\""),
+            &good.replace("\"30m\"", "\"45s\""),
             422,
             &["checkpoint.period"],
         ),
