@@ -441,7 +441,17 @@ impl<'a> QuotaTree<'a> {
             };
         }
         let unused: i64 = lenders.iter().map(|&(_, unused)| unused).sum();
-        unsigned(largest_remainder(borrowed.min(unused), &lenders, team))
+        // Where all of it is whole GPUs, whole GPUs are spread: nobody lends a third of a card to a gang.
+        let parts = lenders.iter().map(|&(_, unused)| unused);
+        let unit = if parts.chain([borrowed]).all(|part| part % 1_000 == 0) {
+            1_000
+        } else {
+            1
+        };
+        for lender in &mut lenders {
+            lender.1 /= unit;
+        }
+        unsigned(unit * largest_remainder(borrowed.min(unused) / unit, &lenders, team))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{Gpus, PersonView};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One flavour's hardware now, in GPUs. `total = busy + free + spare + notebook + broken`.
+/// One flavour's hardware now, in GPUs. `total = busy + free + notebook + broken`; spares are apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FlavourUse {
@@ -12,7 +12,7 @@ pub struct FlavourUse {
     pub flavour: String,
     /// Its title.
     pub title: String,
-    /// All cards.
+    /// All cards but those of spares, which stand in for lost ones.
     pub total: Gpus,
     /// Held or taken by gangs.
     pub busy: Gpus,
@@ -150,7 +150,7 @@ pub struct MapBlock {
     pub name: String,
     /// Flavour.
     pub flavour: String,
-    /// All its cards.
+    /// All its cards but its spares'.
     pub total: Gpus,
     /// Busy cards.
     pub busy: Gpus,

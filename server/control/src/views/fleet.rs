@@ -213,6 +213,11 @@ fn flavours(state: &State) -> Vec<FlavourUse> {
 fn add_node(sum: &mut FlavourUse, free: &FreeNode) {
     let all = MilliGpu::gpus(u64::from(free.node.cards));
     let busy = busy_of(free);
+    // A spare stands in for a lost node: it adds nothing to what the fleet can hold.
+    if free.node.health == Health::Spare {
+        sum.spare.0 += all;
+        return;
+    }
     sum.total.0 += all;
     if free.node.pool == Pool::Notebook {
         sum.notebook.0 += all;
@@ -221,8 +226,8 @@ fn add_node(sum: &mut FlavourUse, free: &FreeNode) {
     sum.busy.0 += busy;
     match free.node.health {
         Health::Ready => sum.free.0 += all.minus(busy),
-        Health::Spare => sum.spare.0 += all.minus(busy),
-        Health::Degraded
+        Health::Spare
+        | Health::Degraded
         | Health::Cordoned
         | Health::Draining
         | Health::Down

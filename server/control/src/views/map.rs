@@ -37,6 +37,7 @@ pub(crate) fn map(live: &Live, now: Millis, sees: impl Fn(JobId) -> bool) -> Map
                 total: Gpus(
                     nodes
                         .iter()
+                        .filter(|free| free.node.health != Health::Spare)
                         .map(|free| MilliGpu::gpus(u64::from(free.node.cards)))
                         .sum(),
                 ),
