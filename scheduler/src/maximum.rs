@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 /// The hardware as it is bought: it does not change within a cycle, nor with the load.
 pub(crate) struct Hardware<'a> {
-    /// GPUs of each flavour: all pools, all health states but spares, which stand in for others and add nothing.
-    gpus: BTreeMap<&'a FlavourId, MilliGpu>,
+    /// GPUs of each flavour: all pools, all nodes but spares, which stand in for others and add nothing.
+    gpus: BTreeMap<&'a FlavourId, Total>,
     /// The most that one node has: GPUs of each flavour, CPU, memory.
     widest: BTreeMap<&'a FlavourId, MilliGpu>,
     cpu_milli: u64,
@@ -20,10 +20,20 @@ pub(crate) struct Hardware<'a> {
     empty: Room,
 }
 
+/// GPUs of one flavour, in all pools.
+#[derive(Clone, Copy, Default)]
+struct Total {
+    /// Of all of them, whatever their health: the most there could be, since what is lost may come back.
+    most: MilliGpu,
+    /// Of those not lost: what is told. A spare that has taken over is no spare any more and stands in for a lost node,
+    /// so a fleet of 4,096 GPUs is not said to have 4,104.
+    in_service: MilliGpu,
+}
+
 impl<'a> Hardware<'a> {
     /// All of it.
     pub(crate) fn of(state: &'a State) -> Self {
-        let (mut gpus, mut widest) = (BTreeMap::new(), BTreeMap::new());
+        let (mut gpus, mut widest) = (BTreeMap::<_, Total>::new(), BTreeMap::new());
         let (mut cpu_milli, mut memory_mib) = (0, 0);
         for free in state.nodes.values() {
             let node = &free.node;
@@ -33,7 +43,11 @@ impl<'a> Hardware<'a> {
                 && node.health != Health::Spare
             {
                 let cards = MilliGpu::gpus(node.cards.into());
-                *gpus.entry(flavour).or_default() += cards;
+                let total = gpus.entry(flavour).or_default();
+                total.most += cards;
+                if node.health != Health::Down {
+                    total.in_service += cards;
+                }
                 let widest: &mut MilliGpu = widest.entry(flavour).or_default();
                 *widest = cards.max(*widest);
             }
@@ -84,7 +98,9 @@ fn exceeded(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Vec<Blocker> {
     let mut pod_fits = true;
     if let Some((flavour, index)) = offer.flavour {
         let of_fleet = hardware.gpus.get(flavour).copied().unwrap_or_default();
-        exceeds(spec.gpus(), of_fleet, Scope::Fleet);
+        if spec.gpus() > of_fleet.most {
+            exceeds(spec.gpus(), of_fleet.in_service, Scope::Fleet);
+        }
         if let Some(team) = cycle.tree.team(&spec.team) {
             let maximum = cycle.tree.maximum(team, index);
             exceeds(
