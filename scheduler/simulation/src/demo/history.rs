@@ -125,6 +125,11 @@ pub fn history(
     driver.agenda.push(ago(UPDATE_VACATES), Item::UpdateVacates);
     driver.agenda.push(ago(UPDATE_ENDS), Item::UpdateEnds);
     driver.run(Some(now), sink);
+    debug_assert!(
+        driver.world.refused.is_empty(),
+        "{:?}",
+        driver.world.refused
+    );
     Ok(driver.engine)
 }
 

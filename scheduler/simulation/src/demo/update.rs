@@ -78,43 +78,50 @@ pub(super) fn vacate(state: &State) -> Vec<Command> {
     .collect()
 }
 
-/// Puts them back: all nodes ready but one, the spare. What was broken there has been mended with it.
+/// Puts them back, all nodes ready but one, the spare: what was broken there has been mended with it. Elsewhere, too,
+/// what is broken and has no spare to stand in for it is mended, so that the fleet is as large as it is said to be.
 pub(super) fn end(state: &State) -> Vec<Command> {
     let mut blocks: BTreeMap<&Name, Vec<&Node>> = BTreeMap::new();
-    for free in state.nodes.values() {
-        free.node
-            .domains
-            .first()
-            .into_iter()
-            .for_each(|block| blocks.entry(block).or_default().push(&free.node));
+    for node in state.nodes.values().map(|free| &free.node) {
+        let block = node.domains.first().into_iter();
+        block.for_each(|block| blocks.entry(block).or_default().push(node));
     }
-    let updated = blocks
+    blocks
         .into_values()
-        .filter(|nodes| nodes.iter().any(|node| node.health == Health::Cordoned));
-    updated.flat_map(|nodes| back(&nodes)).collect()
+        .flat_map(|nodes| back(&nodes))
+        .collect()
 }
 
 fn back(nodes: &[&Node]) -> Vec<Command> {
-    let has_spare = nodes.iter().any(|node| node.health == Health::Spare);
-    let broken: Vec<NodeId> = nodes
-        .iter()
-        .filter(|node| node.health == Health::Down)
-        .map(|node| node.id)
+    let is = |health: Health| {
+        nodes
+            .iter()
+            .copied()
+            .filter(move |node| node.health == health)
+    };
+    let why = "its firmware is updated";
+    let mut all: Vec<Command> = is(Health::Cordoned)
+        .map(|node| set(node.id, Health::Ready, why))
         .collect();
-    let new_spare = broken.last().filter(|_| !has_spare).copied();
-    let waits = nodes
-        .iter()
-        .filter(|node| matches!(node.health, Health::Cordoned | Health::Down));
-    waits
-        .map(|node| {
-            let health = if Some(node.id) == new_spare {
-                Health::Spare
-            } else {
-                Health::Ready
-            };
-            set(node.id, health, "its firmware is updated")
-        })
-        .collect()
+    let updated = !all.is_empty();
+    // One machine of the block is not in service: its spare, or a broken one that the spare stands in for.
+    let spares = is(Health::Spare).count();
+    let beyond = is(Health::Down).skip(usize::from(spares == 0));
+    all.extend(beyond.map(|node| {
+        set(
+            node.id,
+            Health::Ready,
+            if updated { why } else { "repaired" },
+        )
+    }));
+    if updated && spares == 0 {
+        all.extend(
+            is(Health::Down)
+                .take(1)
+                .map(|node| set(node.id, Health::Spare, why)),
+        );
+    }
+    all
 }
 
 fn is_updated(node: &Node) -> bool {
