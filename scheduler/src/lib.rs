@@ -80,7 +80,7 @@ pub use meter::{Entitlement, Meter, UnitKind, UsageLine, UsagePhase};
 pub use plan::{Plan, Waiting, plan, would_start};
 pub use policy::Policy;
 pub use quota::{QuotaFigures, entitlements, quota_figures};
-pub use rate::{Cents, Cost, RateCard, spread_to_cents};
+pub use rate::{COST_PER_CENT, Cents, Cost, RateCard, spread};
 pub use reason::{Blocker, Reason, Scope};
 pub use state::{Counts, FreeNode, State, Turn};
 pub use units::{MilliGpu, MilliGpuMs, Millis};

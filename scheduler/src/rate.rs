@@ -32,7 +32,7 @@ pub struct Cost(pub i128);
 pub struct Cents(pub i64);
 
 /// [`Cost`] units in one hundredth of the currency: 10,000 micros x 3,600,000,000.
-const COST_PER_CENT: i128 = 10_000 * 3_600_000_000;
+pub const COST_PER_CENT: i128 = 10_000 * 3_600_000_000;
 
 impl Cost {
     /// What a line costs under the card in force at its start; `None` without a card or without a price for its flavour.
@@ -75,27 +75,27 @@ impl Sum for Cost {
     }
 }
 
-/// Rounds lines so that they add up to the rounded total: each down to a whole hundredth, then one more to those with
-/// the largest remainder (the earlier line first among equals) until the sum is the total's.
-pub fn spread_to_cents(costs: &[Cost]) -> (Vec<Cents>, Cents) {
-    let total = costs.iter().copied().sum::<Cost>().to_cents();
-    let mut cents: Vec<i64> = costs
+/// Rounds parts so that they add up to `total`: each down, then one more to those with the largest remainder (the
+/// earlier one among equals). Where the total lies further off, it goes on in the same order.
+pub fn spread(parts: &[i128], unit: i128, total: i64) -> Vec<i64> {
+    let mut units: Vec<i64> = parts
         .iter()
-        .map(|cost| cost.0.div_euclid(COST_PER_CENT) as i64)
+        .map(|part| part.div_euclid(unit) as i64)
         .collect();
-    let missing = total.0 - cents.iter().sum::<i64>();
-    let mut order: Vec<usize> = (0..costs.len()).collect();
-    order.sort_by_key(|&line| {
-        (
-            std::cmp::Reverse(costs[line].0.rem_euclid(COST_PER_CENT)),
-            line,
-        )
-    });
-    // The remainders add up to `missing` whole hundredths give or take the total's own rounding, so it is in 0..=lines.
-    for &line in order.iter().take(missing.max(0) as usize) {
-        cents[line] += 1;
+    let mut order: Vec<usize> = (0..parts.len()).filter(|&part| parts[part] != 0).collect();
+    order.sort_by_key(|&part| (std::cmp::Reverse(parts[part].rem_euclid(unit)), part));
+    let mut missing = total - units.iter().sum::<i64>();
+    let step = missing.signum();
+    if step < 0 {
+        order.reverse();
     }
-    (cents.into_iter().map(Cents).collect(), total)
+    while missing != 0 && !order.is_empty() {
+        for &part in order.iter().take(missing.unsigned_abs() as usize) {
+            units[part] += step;
+            missing -= step;
+        }
+    }
+    units
 }
 
 #[cfg(test)]
@@ -182,11 +182,12 @@ mod tests {
         #[test]
         fn rounded_lines_add_up_to_the_rounded_total(costs in prop::collection::vec(-1_000_000_000_000_000..1_000_000_000_000_000_i128, 0..40)) {
             let costs: Vec<_> = costs.into_iter().map(Cost).collect();
-            let (lines, total) = spread_to_cents(&costs);
-            prop_assert_eq!(lines.iter().map(|cents| cents.0).sum::<i64>(), total.0);
-            prop_assert_eq!(total, costs.iter().copied().sum::<Cost>().to_cents());
-            for (line, cost) in lines.iter().zip(&costs) {
-                prop_assert!((i128::from(line.0) * COST_PER_CENT - cost.0).abs() <= COST_PER_CENT, "within one cent");
+            let total = costs.iter().copied().sum::<Cost>().to_cents();
+            let parts: Vec<_> = costs.iter().map(|cost| cost.0).collect();
+            let lines = spread(&parts, COST_PER_CENT, total.0);
+            prop_assert_eq!(lines.iter().sum::<i64>(), if parts.iter().any(|part| *part != 0) { total.0 } else { 0 });
+            for (line, part) in lines.iter().zip(&parts) {
+                prop_assert!((i128::from(*line) * COST_PER_CENT - part).abs() <= COST_PER_CENT, "within one cent");
             }
         }
     }

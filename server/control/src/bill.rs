@@ -9,12 +9,11 @@ use crate::store::DayKey;
 use crate::words;
 use contract::{BillLine, BillTotals, BillView, DayUsage, JobBill, ProjectBill, TeamBill, money};
 use scheduler::{
-    Cents, Entitlement, FlavourId, MilliGpuMs, Millis, RateCard, State, UsageLine, UsagePhase,
+    COST_PER_CENT, Cents, Entitlement, FlavourId, MilliGpuMs, Millis, RateCard, State, UsageLine,
+    UsagePhase, spread,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Units of cost in one hundredth of the currency: 10,000 micros x 3,600,000,000.
-const COST_PER_CENT: i128 = 10_000 * MilliGpuMs::GPU_HOUR.0 as i128;
 /// Units of held time in a ten-thousandth of a GPU-hour.
 const HELD_PER_E4: i128 = MilliGpuMs::GPU_HOUR.0 as i128 / 10_000;
 
@@ -129,29 +128,6 @@ impl Prices {
 /// Rounds half up.
 fn rounded(amount: i128, unit: i128) -> i64 {
     (amount + unit / 2).div_euclid(unit) as i64
-}
-
-/// Rounds parts so that they add up to `total`: each down, then one more to those with the largest remainder (the
-/// earlier one among equals). Where the total lies further off, it goes on in the same order.
-pub(crate) fn spread(parts: &[i128], unit: i128, total: i64) -> Vec<i64> {
-    let mut units: Vec<i64> = parts
-        .iter()
-        .map(|part| part.div_euclid(unit) as i64)
-        .collect();
-    let mut order: Vec<usize> = (0..parts.len()).filter(|&part| parts[part] != 0).collect();
-    order.sort_by_key(|&part| (std::cmp::Reverse(parts[part].rem_euclid(unit)), part));
-    let mut missing = total - units.iter().sum::<i64>();
-    let step = missing.signum();
-    if step < 0 {
-        order.reverse();
-    }
-    while missing != 0 && !order.is_empty() {
-        for &part in order.iter().take(missing.unsigned_abs() as usize) {
-            units[part] += step;
-            missing -= step;
-        }
-    }
-    units
 }
 
 impl Sums {
