@@ -47,7 +47,7 @@ export default defineConfig({
   webServer: {
     command: [process.env.MUSTER_BIN, "demo", ...demo].map((word) => JSON.stringify(word)).join(" "),
     url: `http://${address}/readyz`,
-    timeout: 60_000,
+    timeout: 240_000,
     gracefulShutdown: { signal: "SIGTERM", timeout: 10_000 },
     stdout: "ignore",
     stderr: "pipe",

@@ -123,7 +123,8 @@ fn quota_sheet(first: &[&'static str]) -> Sheet {
 
 fn quota_cells<const N: usize>(first: [String; N], quota: &QuotaView) -> Vec<String> {
     // No limit is not the limit 0.
-    let limit = |limit: Option<Gpus>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
+    let limit =
+        |limit: Option<Gpus>| limit.map_or("no limit".to_owned(), |limit| limit.to_string());
     let mut cells = first.to_vec();
     cells.push(quota.flavour.clone());
     cells.extend(
