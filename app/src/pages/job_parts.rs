@@ -212,10 +212,16 @@ fn risk_chart(job: &JobView) -> Option<AnyView> {
         .filter(|high| *high > 0)?;
     let wide = (now - from).max(1);
     let x = |at: i64| (at - from) * 720 / wide;
-    let mut path = format!("M{} 96", x(from));
+    let (mut path, mut last) = (format!("M{} 96", x(from)), x(from));
     for (start, end) in &ramps {
         let top = 96 - (end - start) * 84 / highest;
-        let _ = write!(path, "L{} 96L{} {top}V96", x(*start), x(*end));
+        // A save's own time is no work: the next ramp begins where it ended.
+        let start = x(*start).max(last);
+        last = x(*end);
+        let _ = write!(path, "L{start} 96L{last} {top}");
+        if *end < now {
+            path.push_str("V96");
+        }
     }
     let lines: Vec<_> = cuts
         .iter()
@@ -260,7 +266,7 @@ pub fn what_happened(job: &JobView) -> AnyView {
         .map(|cut| {
             view! {
                 <tr class="cut">
-                    <td class="n q">{when(cut.at, now)}</td>
+                    <td class="q nw">{when(cut.at, now)}</td>
                     <td><span class="reason">{cut.cause.clone()}</span></td>
                     <td class="n q">"lost "{rounded(&cut.lost_gpu_hours, 1)}" GPU-hours"</td>
                 </tr>
@@ -280,7 +286,7 @@ pub fn what_happened(job: &JobView) -> AnyView {
         .map(|event| {
             view! {
                 <tr id=format!("event-{}", event.seq)>
-                    <td class="n q">{when(event.at, now)}</td>
+                    <td class="q nw">{when(event.at, now)}</td>
                     <td><span class="reason">{event.text.clone()}</span></td>
                 </tr>
             }

@@ -3,7 +3,9 @@
 use super::Page;
 use crate::PageContext;
 use crate::islands::MapHover;
-use crate::parts::{Block, Mark, PageHead, blank, block_svg, card_key, count, gpus, plural};
+use crate::parts::{
+    Block, Mark, PageHead, blank, block_svg, by_size, card_key, count, gpus, plural,
+};
 use crate::url::{MapLook, MapUrl, Url};
 use contract::{FleetView, MapBlock, MapCard, MapNode, MapView};
 use control::ServiceError;
@@ -62,9 +64,8 @@ pub async fn map(context: &PageContext, url: &MapUrl) -> Page {
 }
 
 fn summary(fleet: &FleetView, map: &MapView) -> String {
-    let flavours: Vec<_> = fleet
-        .flavours
-        .iter()
+    let flavours: Vec<_> = by_size(&fleet.flavours)
+        .into_iter()
         .map(|flavour| {
             let blocks = map
                 .blocks

@@ -1,7 +1,9 @@
 //! What matters now, with a first view by role: a team, the money, or the fleet.
 
 use super::Page;
-use super::overview_parts::{bills_panel, fleet_panel, helps, needs_someone, quota_panel, yours};
+use super::overview_parts::{
+    bills_panel, fleet_panel, helps, needs_someone, quota_panel, team_jobs, yours,
+};
 use crate::PageContext;
 use crate::parts::{PageHead, capital, count, fact, facts, gpus, money, month_name, plural};
 use crate::url::{LIVE, Start, Url};
@@ -37,6 +39,8 @@ pub struct Seen {
     pub jobs: JobList,
     /// The filter of that list, for the link to all of it.
     pub filter: JobFilter,
+    /// Live jobs of the own teams that are others'.
+    pub team_jobs: Option<(JobFilter, JobList)>,
     /// Own teams.
     pub teams: Vec<TeamView>,
     /// This month, as far as it may be read.
@@ -63,7 +67,7 @@ pub async fn overview(context: &PageContext) -> Page {
     });
     let (left, right) = match view {
         View::Team => (
-            view! { {yours(&seen, "Yours")}{helps(&seen)}{fleet_panel(&seen.fleet)} }.into_any(),
+            view! { {yours(&seen, "Yours")}{helps(&seen)}{team_jobs(&seen)}{fleet_panel(&seen.fleet)} }.into_any(),
             view! { {quota_panel(&seen.teams)}{needs_someone(&seen)}{bills_panel(&seen.bill)} }
                 .into_any(),
         ),
@@ -108,7 +112,20 @@ async fn look(everyone: &Everyone, actor: &Actor, view: View) -> Result<Seen, Se
     for team in actor.teams() {
         teams.push(everyone.team(team).await?);
     }
+    let team_filter = JobFilter {
+        teams: actor.teams().into_iter().map(str::to_owned).collect(),
+        states: LIVE.to_vec(),
+        ..JobFilter::default()
+    };
+    let team_jobs = match view {
+        View::Team if !team_filter.teams.is_empty() => {
+            let list = everyone.jobs(&team_filter, &page).await?;
+            Some((team_filter, list))
+        }
+        _ => None,
+    };
     Ok(Seen {
+        team_jobs,
         fleet: everyone.fleet().await?,
         jobs: everyone.jobs(&filter, &page).await?,
         filter,

@@ -2,34 +2,48 @@
 
 use super::overview::Seen;
 use crate::parts::{
-    amount, blank, count, fleet_bar, fleet_key, gpu_hours, gpus, month_name, plural, quota_bar,
-    quota_key, reason_line, row_badge, when,
+    amount, blank, by_size, count, fleet_bar, fleet_key, gpu_hours, gpus, month_name, plural,
+    quota_bar, quota_key, reason_line, row_badge, when,
 };
 use crate::url::{LIVE, MapUrl, Start, Url};
-use contract::{BillView, FleetView, JobFilter, JobRow, JobState, TeamView};
+use contract::{BillView, FleetView, JobFilter, JobList, JobRow, JobState, TeamView};
 use jiff::Timestamp;
 use leptos::prelude::*;
 
 /// A few jobs, with the way to all of them.
 pub fn yours(seen: &Seen, heading: &'static str) -> AnyView {
-    let now = seen.jobs.now;
-    let rows: Vec<_> = seen.jobs.jobs.iter().map(|job| row(job, now)).collect();
-    let all = Url::queue(seen.filter.clone()).to_string();
+    list("yours", heading.to_owned(), &seen.jobs, &seen.filter)
+}
+
+/// Live jobs of the own teams.
+pub fn team_jobs(seen: &Seen) -> Option<AnyView> {
+    let (filter, jobs) = seen.team_jobs.as_ref()?;
+    Some(list(
+        "team-jobs",
+        format!("{}, live", filter.teams.join(", ")),
+        jobs,
+        filter,
+    ))
+}
+
+fn list(id: &'static str, heading: String, jobs: &JobList, filter: &JobFilter) -> AnyView {
+    let rows: Vec<_> = jobs.jobs.iter().map(|job| row(id, job, jobs.now)).collect();
+    let shown = rows.len() as u64;
     let content = if rows.is_empty() {
         let new = Url::NewJob(Start::Empty).to_string();
         blank("No job is live.", Some((new, "Submit one"))).into_any()
     } else {
-        view! { <table class="brief"><caption class="sr">{heading}</caption><tbody>{rows}</tbody></table> }.into_any()
+        let caption = heading.clone();
+        view! { <table class="brief"><caption class="sr">{caption}</caption><tbody>{rows}</tbody></table> }.into_any()
     };
-    let shown = seen.jobs.jobs.len() as u64;
-    let more = (seen.jobs.total > shown).then(|| {
-        view! { <p class="more-link"><a class="link" href=all>"All "{count(seen.jobs.total)}</a></p> }
+    let all = Url::queue(filter.clone()).to_string();
+    let more = (jobs.total > shown).then(|| {
+        view! { <p class="more-link"><a class="link" href=all>"All "{count(jobs.total)}</a></p> }
     });
-    view! { <section class="bare" id="yours"><h2>{heading}</h2>{content}{more}</section> }
-        .into_any()
+    view! { <section class="bare" id=id><h2>{heading}</h2>{content}{more}</section> }.into_any()
 }
 
-fn row(job: &JobRow, now: Timestamp) -> AnyView {
+fn row(list: &str, job: &JobRow, now: Timestamp) -> AnyView {
     let what = match (&job.reason, &job.place) {
         (Some(reason), _) => reason_line(reason).into_any(),
         (None, Some(place)) => place.clone().into_any(),
@@ -37,7 +51,7 @@ fn row(job: &JobRow, now: Timestamp) -> AnyView {
     };
     let ends = job.ends_by.map(|by| view! { "ends by "{when(by, now)} });
     view! {
-        <tr id=format!("your-{}", job.id)>
+        <tr id=format!("{list}-{}", job.id)>
             <td class="c-state">{row_badge(job)}</td>
             <td class="c-name"><a href=Url::Job(job.id).to_string()>{job.name.clone()}</a></td>
             <td class="c-why q">{what}</td>
@@ -78,15 +92,14 @@ pub fn helps(seen: &Seen) -> Option<AnyView> {
 
 /// Hardware by flavour.
 pub fn fleet_panel(fleet: &FleetView) -> AnyView {
-    let bars: Vec<_> = fleet
-        .flavours
-        .iter()
+    let bars: Vec<_> = by_size(&fleet.flavours)
+        .into_iter()
         .map(|flavour| {
             let words = format!(
-                "{} busy, {} free, {} whole",
+                "{} busy, {} free, of it {}",
                 gpus(flavour.busy),
                 gpus(flavour.free),
-                plural(flavour.whole_blocks_free.into(), "block", "blocks")
+                plural(flavour.whole_blocks_free.into(), "whole block", "whole blocks")
             );
             view! {
                 <div class="fleet-row">
@@ -111,9 +124,10 @@ pub fn quota_panel(teams: &[TeamView]) -> Vec<AnyView> {
     let panels: Vec<AnyView> = teams
         .iter()
         .map(|team| {
-            let rows: Vec<_> = team
-                .quotas
-                .iter()
+            let mut quotas: Vec<_> = team.quotas.iter().collect();
+            quotas.sort_by(|a, b| b.nominal.cmp(&a.nominal).then_with(|| a.flavour.cmp(&b.flavour)));
+            let rows: Vec<_> = quotas
+                .into_iter()
                 .map(|quota| {
                     let scale = quota.nominal.0.0.max(quota.own.0.0) + quota.borrowed.0.0;
                     let words = format!("{} of {} own", gpus(quota.own), gpus(quota.nominal));

@@ -156,9 +156,9 @@ fn quick_links(filter: &JobFilter, actor: &Actor) -> AnyView {
     let links = [
         ("Mine, live", of(&LIVE, owner.clone())),
         ("Mine, all", of(&[], owner)),
-        ("Everyone's, live", of(&LIVE, None)),
-        ("Waiting", of(&[JobState::Queued], None)),
-        ("Ended", of(&crate::url::ENDED, None)),
+        ("All, live", of(&LIVE, None)),
+        ("All waiting", of(&[JobState::Queued], None)),
+        ("All ended", of(&crate::url::ENDED, None)),
     ];
     let links = links.map(|(word, of)| {
         let here = (of == *filter).then_some("true");
@@ -191,8 +191,7 @@ fn table(list: &JobList) -> AnyView {
                     <th scope="col">"Team"</th>
                     <th scope="col">"Why, or where"</th>
                     <th scope="col" class="n">"Place"</th>
-                    <th scope="col" class="n">"Started"</th>
-                    <th scope="col" class="n">"Ends by"</th>
+                    <th scope="col" class="n">"Ends"</th>
                     <th scope="col" class="n">"GPUs"</th>
                     <th scope="col">"Owner"</th>
                     <th scope="col" class="n">"Age"</th>
@@ -206,12 +205,22 @@ fn table(list: &JobList) -> AnyView {
 
 fn row(job: &JobRow, now: Timestamp) -> AnyView {
     let place = job.position.map(|place| count(place.into()));
-    let ends = match (job.ended, job.ends_by) {
-        (Some(ended), _) => {
+    let ends = match (job.ended, job.ends_by, job.started) {
+        (Some(ended), ..) => {
             Some(view! { <span class="u">"ended "</span>{when(ended, now)} }.into_any())
         }
-        (None, by) => by.map(|by| when(by, now).into_any()),
+        (None, Some(by), _) => {
+            Some(view! { <span class="u">"by "</span>{when(by, now)} }.into_any())
+        }
+        (None, None, Some(_)) => Some(view! { <span class="u">"no limit"</span> }.into_any()),
+        (None, None, None) => None,
     };
+    // `fraud-ml.engineer` under `fraud-ml` is told apart by its last word.
+    let short = job
+        .owner
+        .strip_prefix(&job.team)
+        .and_then(|rest| rest.strip_prefix('.'));
+    let owner = short.unwrap_or(&job.owner).to_owned();
     let borrowed = job.borrowed.filter(|amount| amount.0.0 > 0);
     let borrowed = borrowed.map(|amount| {
         view! { <span class="sr">", "{gpus(amount)}" borrowed"</span><i class="dot-borrowed" title=format!("{} borrowed", gpus(amount)) aria-hidden="true"></i> }
@@ -223,10 +232,9 @@ fn row(job: &JobRow, now: Timestamp) -> AnyView {
             <td class="c-team q">{job.team.clone()}</td>
             <td class="c-why">{why_or_where(job)}</td>
             <td class="c-place n">{place}</td>
-            <td class="c-start n">{job.started.map(|at| when(at, now))}</td>
             <td class="c-ends n">{ends}</td>
             <td class="c-gpus n">{gpus(job.gpus)}{borrowed}<span class="unit-s">" GPUs"</span></td>
-            <td class="c-owner q">{job.owner.clone()}</td>
+            <td class="c-owner q" title=job.owner.clone()>{owner}</td>
             <td class="c-age n q">{age(job.submitted, now)}</td>
         </tr>
     }

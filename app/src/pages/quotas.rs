@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::PageContext;
-use crate::parts::{PageHead, blank, gpus, plural, quota_bar, quota_key};
+use crate::parts::{PageHead, blank, by_size, gpus, plural, quota_bar, quota_key};
 use crate::url::{LIVE, Url};
 use contract::{CohortView, FlavourUse, Gpus, QuotaView, TeamView};
 use control::ServiceError;
@@ -12,16 +12,16 @@ use leptos::prelude::*;
 pub async fn quotas(context: &PageContext, flavour: Option<&str>) -> Page {
     let everyone = context.everyone()?;
     let (fleet, tree) = (everyone.fleet().await?, everyone.quota_tree().await?);
+    let flavours = by_size(&fleet.flavours);
     let chosen = match flavour {
-        Some(name) => fleet.flavours.iter().find(|known| known.flavour == name),
-        None => fleet.flavours.first(),
+        Some(name) => flavours.iter().copied().find(|known| known.flavour == name),
+        None => flavours.first().copied(),
     };
     let Some(chosen) = chosen else {
         let name = flavour.unwrap_or_default();
         return Err(ServiceError::NotFound(format!("flavour {name}")));
     };
-    let pills: Vec<_> = fleet
-        .flavours
+    let pills: Vec<_> = flavours
         .iter()
         .map(|known| {
             let here = (known.flavour == chosen.flavour).then_some("true");

@@ -68,10 +68,11 @@ pub fn fleet_bar(flavour: &FlavourUse) -> AnyView {
         ("c-borrowed", milli(flavour.borrowed)),
         ("c-note", milli(flavour.notebook)),
         ("c-bad", milli(flavour.broken)),
-        ("c-spare", milli(flavour.spare)),
         ("c-free", milli(flavour.free)),
+        ("c-spare", milli(flavour.spare)),
     ];
-    let total = milli(flavour.total);
+    // Spares stand apart from the total.
+    let total = milli(flavour.total) + milli(flavour.spare);
     let mut from = 0;
     let rects: Vec<_> = parts
         .into_iter()
@@ -87,18 +88,29 @@ pub fn fleet_bar(flavour: &FlavourUse) -> AnyView {
         })
         .collect();
     let said = format!(
-        "{}: of {} GPUs {} busy, {} of them borrowed, {} for notebooks, {} broken, {} spare, {} free",
+        "{}: of {} GPUs {} busy, {} of them borrowed, {} for notebooks, {} broken, {} free; {} spare besides",
         flavour.title,
         gpus(flavour.total),
         gpus(flavour.busy),
         gpus(flavour.borrowed),
         gpus(flavour.notebook),
         gpus(flavour.broken),
-        gpus(flavour.spare),
-        gpus(flavour.free)
+        gpus(flavour.free),
+        gpus(flavour.spare)
     );
     view! { <svg class="bar" width="100%" height="22" role="img" aria-label=said>{rects}</svg> }
         .into_any()
+}
+
+/// Flavours, the largest part of the fleet first.
+pub fn by_size(flavours: &[FlavourUse]) -> Vec<&FlavourUse> {
+    let mut all: Vec<_> = flavours.iter().collect();
+    all.sort_by(|a, b| {
+        b.total
+            .cmp(&a.total)
+            .then_with(|| a.flavour.cmp(&b.flavour))
+    });
+    all
 }
 
 /// What the parts of a hardware bar mean.
@@ -108,8 +120,8 @@ pub fn fleet_key() -> AnyView {
         ("c-borrowed", "borrowed"),
         ("c-note", "notebooks"),
         ("c-bad", "broken"),
-        ("c-spare", "spare"),
         ("c-free", "free"),
+        ("c-spare", "spare"),
     ])
 }
 

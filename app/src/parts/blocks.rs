@@ -131,29 +131,21 @@ pub fn block_svg(drawn: &Block<'_>) -> AnyView {
         .map(|node| node.cards.len())
         .max()
         .unwrap_or(0);
-    let rows = block
-        .racks
-        .iter()
-        .map(|rack| rack.nodes.len())
-        .max()
-        .unwrap_or(0);
     let rack_wide = widest.max(1) * CARD_STEP - (CARD_STEP - CARD);
-    let mut paths = Paths::default();
-    let mut nodes = Vec::new();
-    for (column, rack) in block.racks.iter().enumerate() {
+    let columns = columns(block);
+    let (mut paths, mut nodes, mut high) = (Paths::default(), Vec::new(), 0);
+    for (column, in_column) in columns.iter().enumerate() {
         let x = column * (rack_wide + RACK_GAP);
-        for (row, node) in rack.nodes.iter().enumerate() {
-            let y = row * NODE_STEP;
+        for (y, node) in in_column {
             draw_node(&mut paths, node, drawn.mark, x, y + NODE_HIGH / 2);
+            high = high.max(y + NODE_HIGH);
             let words = node_words(node);
             nodes.push(view! {
-                <rect class="nd" x=t(x) y=t(y) width=t(rack_wide) height=t(NODE_HIGH)><title>{words}</title></rect>
+                <rect class="nd" x=t(x) y=t(*y) width=t(rack_wide) height=t(NODE_HIGH)><title>{words}</title></rect>
             });
         }
     }
-    let wide =
-        block.racks.len() * (rack_wide + RACK_GAP) - RACK_GAP.min(block.racks.len() * RACK_GAP);
-    let high = (rows * NODE_STEP).saturating_sub(NODE_STEP - NODE_HIGH);
+    let wide = (columns.len() * (rack_wide + RACK_GAP)).saturating_sub(RACK_GAP);
     let lines: Vec<_> = MARKS
         .iter()
         .map(|(mark, class, _)| (mark, class, std::mem::take(&mut paths.0[*mark as usize])))
@@ -178,6 +170,37 @@ pub fn block_svg(drawn: &Block<'_>) -> AnyView {
         </svg>
     }
     .into_any()
+}
+
+/// A column a rack, each node with its place from the top. A rack that is much shorter than the others (a spare that stands
+/// alone) goes below its neighbour, apart, so that it costs no width.
+fn columns(block: &MapBlock) -> Vec<Vec<(usize, &MapNode)>> {
+    let tallest = block
+        .racks
+        .iter()
+        .map(|rack| rack.nodes.len())
+        .max()
+        .unwrap_or(0);
+    let mut columns: Vec<Vec<(usize, &MapNode)>> = Vec::new();
+    for rack in &block.racks {
+        let below = columns
+            .last_mut()
+            .filter(|_| rack.nodes.len() * 2 < tallest);
+        let from = below
+            .as_ref()
+            .and_then(|column| column.last())
+            .map_or(0, |(y, _)| y + NODE_STEP + RACK_GAP / 2);
+        let nodes = rack
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(row, node)| (from + row * NODE_STEP, node));
+        match below {
+            Some(column) => column.extend(nodes),
+            None => columns.push(nodes.collect()),
+        }
+    }
+    columns
 }
 
 fn draw_node(

@@ -13,7 +13,7 @@ mod steps;
 mod time;
 
 pub use badge::{badge, row_badge};
-pub use bar::{fleet_bar, fleet_key, quota_bar, quota_key};
+pub use bar::{by_size, fleet_bar, fleet_key, quota_bar, quota_key};
 pub use blocks::{Block, Mark, block_svg, card_key};
 pub use card::{blank, fact, facts};
 pub use field::{Field, choice, text_field};

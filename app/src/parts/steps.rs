@@ -21,19 +21,19 @@ fn one(step: &Step, now: Timestamp) -> AnyView {
     let at = step.at.map(|at| {
         view! { <time datetime=at.to_string() title=exact(at)>{clock(at, now)}</time> }
     });
-    let figure = (!step.figure.is_empty()).then(|| step.figure.clone());
-    let between = (figure.is_some() && at.is_some()).then_some(" · ");
+    let figure = (!step.figure.is_empty())
+        .then(|| view! { <span class="figure">{step.figure.clone()}</span> });
+    let actor = (!step.actor.is_empty()).then(|| step.actor.clone());
+    let between = (actor.is_some() && at.is_some()).then_some(" · ");
     let note =
         (!step.note.is_empty()).then(|| view! { <span class="note">{step.note.clone()}</span> });
-    let actor =
-        (!step.actor.is_empty()).then(|| view! { <span class="note">{step.actor.clone()}</span> });
     let current = (step.state == StepState::Now).then_some("step");
     view! {
         <li class=class aria-current=current>
             <b>{step.name.clone()}<span class="sr">", "{said}</span></b>
-            <span class="figure">{figure}{between}{at}</span>
+            {figure}
+            <span>{at}{between}{actor}</span>
             {note}
-            {actor}
         </li>
     }
     .into_any()
