@@ -356,7 +356,7 @@ impl<'a> Cycle<'a> {
                 ..
             } = wanting;
             if self.has_quota(wanting) {
-                self.reservations.close(job, wanting, Closed::ToAll);
+                self.reservations.close(job, wanting, Closed::All);
                 return;
             }
             if own.is_none() && self.tree.owns(team, flavour, gpus) {
@@ -372,9 +372,9 @@ impl<'a> Cycle<'a> {
             } = wanting;
             let lent = self.tree.inside_nominal(of, flavour, gpus);
             let to = if lent {
-                Closed::ToBorrowers { of }
+                Closed::Borrowers { of }
             } else {
-                Closed::ToTeam { of }
+                Closed::Team { of }
             };
             self.reservations.close(job, wanting, to);
         }

@@ -17,14 +17,14 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closed {
     /// To all.
-    ToAll,
+    All,
     /// To a team.
-    ToTeam {
+    Team {
         /// The team's index in the quota tree.
         of: usize,
     },
     /// To a team, and to those of its tree who would borrow.
-    ToBorrowers {
+    Borrowers {
         /// The team's index in the quota tree.
         of: usize,
     },
@@ -67,9 +67,9 @@ impl Reservations {
             gpus,
         } = wanting;
         let meant = |to: Closed| match to {
-            Closed::ToAll => true,
-            Closed::ToTeam { of } => team == of,
-            Closed::ToBorrowers { of } => {
+            Closed::All => true,
+            Closed::Team { of } => team == of,
+            Closed::Borrowers { of } => {
                 team == of
                     || (tree.root(team) == tree.root(of)
                         && !tree.inside_nominal(team, flavour, gpus))

@@ -181,7 +181,7 @@ fn risk_chart(job: &JobView) -> Option<AnyView> {
     let mut ramps: Vec<(i64, i64)> = Vec::new();
     let mut saved = None;
     for one in job.checkpoints.iter().rev() {
-        let before = saved.unwrap_or_else(|| {
+        let before = saved.unwrap_or({
             if job.checkpoint_count > job.checkpoints.len() as u64 {
                 one.progress_ms
             } else {
@@ -317,7 +317,7 @@ pub fn cost(job: &JobView) -> AnyView {
             </tr>
         }
     };
-    let failed = (totals.failed_launch_gpu_hours.trim_matches(['0', '.']) != "").then(|| {
+    let failed = (!totals.failed_launch_gpu_hours.trim_matches(['0', '.']).is_empty()).then(|| {
         view! {
             <tr>
                 <th scope="row">"Failed launches"</th>

@@ -7,11 +7,7 @@ use leptos::prelude::*;
 
 /// A share of a scale as a percentage with two decimals, for an SVG attribute.
 fn percent(part: u64, of: u64) -> String {
-    let hundredths = if of == 0 {
-        0
-    } else {
-        part.min(of) * 10_000 / of
-    };
+    let hundredths = (part.min(of) * 10_000).checked_div(of).unwrap_or(0);
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 

@@ -11,7 +11,7 @@ pub fn count(n: u64) -> String {
 /// GPUs: `1,024`, `0.25`.
 pub fn gpus(amount: Gpus) -> String {
     let milli = amount.0.0;
-    if milli % 1_000 == 0 {
+    if milli.is_multiple_of(1_000) {
         count(milli / 1_000)
     } else {
         amount.to_string()
