@@ -55,25 +55,31 @@ fn anywhere() -> String {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SubmitJob {
     /// Team whose queue and quota it uses.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1))]
     pub team: String,
     /// Lower case letters, digits, dashes.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$"))]
     pub name: String,
     /// What the money is spent for; `default` when left out.
     #[serde(default = "default_project")]
     pub project: String,
     /// `train` or `batch`.
     #[serde(default = "train")]
+    #[cfg_attr(feature = "openapi", schema(pattern = "^(train|batch)$"))]
     pub kind: String,
     /// Flavours in order of preference; empty for a job without GPUs.
     #[serde(default)]
     pub flavours: Vec<String>,
     /// Container image.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[!-~]{1,200}$"))]
     pub image: String,
     /// `low`, `normal` or `high`.
     #[serde(default = "normal")]
+    #[cfg_attr(feature = "openapi", schema(pattern = "^(low|normal|high)$"))]
     pub priority: String,
     /// Pods in the gang.
     #[serde(default = "one")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
     pub pods: u32,
     /// GPUs of each pod: 0, a share of one card (0.25), or whole cards.
     pub gpus_per_pod: Gpus,

@@ -14,6 +14,7 @@ mod wait;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use client::{ClientArgs, Output};
 use std::error::Error;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -170,10 +171,12 @@ fn fail(error: &dyn Error) -> ExitCode {
 }
 
 fn log_to_stderr() {
-    let filter =
-        tracing_subscriber::EnvFilter::try_from_env("MUSTER_LOG").unwrap_or_else(|_| "warn".into());
+    // sqlx warns of every statement that takes a second, which on a busy machine is any.
+    let filter = tracing_subscriber::EnvFilter::try_from_env("MUSTER_LOG")
+        .unwrap_or_else(|_| "warn,sqlx=error".into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
 }

@@ -4,7 +4,7 @@
 use super::Done;
 use super::client::Output;
 use super::fleet::draw_team;
-use super::table::{Sheet, print, time, write_out};
+use super::table::{print, time, write_out};
 use contract::{Membership, TeamView};
 use control::offline;
 use serde_json::{Value, json};
@@ -52,10 +52,7 @@ pub async fn verify(data: &Path, output: Output) -> Done {
     } = verified;
     let value = json!({ "events": events, "jobs": jobs, "usage_lines": lines, "hash": hash });
     print(output, &value, |_| {
-        let mut sheet = Sheet::new(&["the journal is whole", ">"]);
-        for (name, count) in [("events", events), ("jobs", jobs), ("usage lines", lines)] {
-            sheet.row([name.to_owned(), count.to_string()]);
-        }
-        vec![sheet.into(), format!("state hash {hash}").into()]
+        let counts = format!("{events} events, {jobs} jobs, {lines} usage lines");
+        vec![format!("the journal is whole: {counts}\nstate hash {hash}").into()]
     })
 }

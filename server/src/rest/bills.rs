@@ -15,8 +15,8 @@ use contract::{BillTotals, BillView, FieldError, UsageLineView};
 /// A team's usage lines in a month, in order.
 #[utoipa::path(get, path = "/api/v1/usage", tag = "bills", operation_id = "usage",
     params(
-        ("team" = String, Query, description = "The team"),
-        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-[0-9]{2}$"),
+        ("team" = String, Query, description = "The team", min_length = 1),
+        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-(0[1-9]|1[0-2])$"),
         ("job" = Option<u64>, Query, description = "Only this job"),
         ("limit" = Option<u32>, Query, description = "At most, 200 when left out", minimum = 1, maximum = 1000),
         ("after" = Option<u64>, Query, description = "`number` of the last line of the page before"),
@@ -52,7 +52,7 @@ pub async fn usage(
 
 /// The month over every team that the caller may read.
 #[utoipa::path(get, path = "/api/v1/bills", tag = "bills", operation_id = "bills",
-    params(("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-[0-9]{2}$")),
+    params(("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-(0[1-9]|1[0-2])$")),
     responses((status = 200, description = "The month by team", content((BillView = "application/json"), (String = "text/csv"))), Problems))]
 pub async fn bills(
     State(door): State<Door>,
@@ -78,7 +78,7 @@ pub async fn bills(
 #[utoipa::path(get, path = "/api/v1/bills/{team}", tag = "bills", operation_id = "bill",
     params(
         ("team" = String, Path, description = "The team's name; with `.csv` behind it the answer is CSV"),
-        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-[0-9]{2}$"),
+        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-(0[1-9]|1[0-2])$"),
     ),
     responses((status = 200, description = "The team's month", content((BillView = "application/json"), (String = "text/csv"))), Problems))]
 pub async fn bill(
@@ -108,7 +108,7 @@ pub async fn bill(
 
 /// A month as `2026-11`.
 fn month(query: &mut Query) -> Option<String> {
-    let text = query.text("month")?;
+    let text = query.given("month")?;
     let digits =
         |part: &str, count| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
     let good = text.split_once('-').is_some_and(|(year, month)| {

@@ -41,13 +41,18 @@ impl Query {
 
     /// A text; `None` when it is absent or empty.
     pub fn text(&mut self, name: &'static str) -> Option<String> {
+        self.given(name).filter(|value| !value.is_empty())
+    }
+
+    /// A value where empty is not absent: `limit=` asks for something that is no number.
+    pub fn given(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
-        self.values.remove(name).filter(|value| !value.is_empty())
+        self.values.remove(name)
     }
 
     /// A whole number within a range.
     pub fn number(&mut self, name: &'static str, least: u64, most: u64) -> Option<u64> {
-        let text = self.text(name)?;
+        let text = self.given(name)?;
         let number = text
             .parse()
             .ok()
@@ -60,7 +65,7 @@ impl Query {
 
     /// `true` or `false`; absent is `false`.
     pub fn yes(&mut self, name: &'static str) -> bool {
-        match self.text(name).as_deref() {
+        match self.given(name).as_deref() {
             Some("true") => true,
             Some("false") | None => false,
             Some(_) => {
@@ -167,6 +172,7 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for Optional<
             return Ok(Self(T::default()));
         }
         match format_of(&headers)? {
+            Format::Json if body.trim_ascii() == b"null" => Ok(Self(T::default())),
             Format::Json => from_json(&body).map(Self),
             Format::Toml | Format::Yaml => Err(unsupported(
                 "this body is JSON: set Content-Type: application/json",

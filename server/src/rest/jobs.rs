@@ -24,7 +24,7 @@ const KEY_MAX: usize = 200;
     post, path = "/api/v1/jobs", tag = "jobs", operation_id = "submit_job",
     params(
         ("dry_run" = Option<bool>, Query, description = "Only tell what would happen"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same key with the same request is the same job; 1 to 200 visible ASCII characters"),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same key with the same request is the same job; 1 to 200 visible ASCII characters", pattern = "^[ -~]{1,200}$"),
     ),
     request_body(content(
         (SubmitJob = "application/json"), (SubmitJob = "application/toml"), (SubmitJob = "application/yaml"),
@@ -103,10 +103,10 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Refused> {
     get, path = "/api/v1/jobs", tag = "jobs", operation_id = "list_jobs",
     params(
         ("team" = Option<String>, Query, description = "Only these teams, with commas between"),
-        ("state" = Option<String>, Query, description = "Only these states, with commas between: queued, admitted, starting, running, reclaiming, recovering, succeeded, failed, cancelled, timed_out"),
+        ("state" = Option<String>, Query, description = "Only these states, with commas between: queued, admitted, starting, running, reclaiming, recovering, succeeded, failed, cancelled, timed_out", pattern = "^(queued|admitted|starting|running|reclaiming|recovering|succeeded|failed|cancelled|timed_out)(,(queued|admitted|starting|running|reclaiming|recovering|succeeded|failed|cancelled|timed_out))*$"),
         ("owner" = Option<String>, Query, description = "Only this owner"),
         ("search" = Option<String>, Query, description = "Only names that contain this text"),
-        ("sort" = Option<String>, Query, description = "newest (default) or oldest"),
+        ("sort" = Option<String>, Query, description = "newest (default) or oldest", pattern = "^(newest|oldest)$"),
         ("limit" = Option<u32>, Query, description = "Rows at most, 50 when left out", minimum = 1, maximum = 200),
         ("after" = Option<String>, Query, description = "`next` of the page before"),
     ),
@@ -135,7 +135,7 @@ pub async fn list(
 }
 
 fn sort(query: &mut Query) -> SortKey {
-    match query.text("sort").as_deref() {
+    match query.given("sort").as_deref() {
         None | Some("newest") => SortKey::Newest,
         Some("oldest") => SortKey::Oldest,
         Some(_) => {
