@@ -8,8 +8,8 @@ test("another team's job and bill are not found, and are not said to exist", asy
 
   const elsewhere = await browser.newContext();
   const stranger = await elsewhere.newPage();
-  await signIn(stranger, "speech engineer");
-  for (const path of [`/jobs/${job}`, "/bills/fraud-ml", `/bills/fraud-ml/csv`, "/no/such/page"]) {
+  await signIn(stranger, "credit-risk engineer");
+  for (const path of [`/jobs/${job}`, "/bills/fraud-ml", "/bills/fraud-ml.csv", "/no/such/page"]) {
     const answer = await stranger.request.get(path, { maxRedirects: 0 });
     expect(answer.status(), path).toBe(404);
     expect(await answer.text()).not.toContain("ours-e2e");

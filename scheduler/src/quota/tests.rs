@@ -141,8 +141,8 @@ fn what_is_lent_adds_up_to_what_is_borrowed() {
         .to_vec();
     assert_eq!(figures(&state, "a").borrowed, MilliGpu::gpus(7));
     assert_eq!(lent.iter().sum::<u64>(), 7_000);
-    // 7,000 over 4,000 + 5,000 + 2,000: 2,545 5/11, 3,181 9/11, 1,272 8/11; two more to the largest remainders.
-    assert_eq!(lent, [0, 2_545, 3_182, 1_273]);
+    // 7 over 4 + 5 + 2, in whole GPUs: 2 6/11, 3 2/11, 1 3/11; one more to the largest remainder.
+    assert_eq!(lent, [0, 3_000, 3_000, 1_000]);
 }
 
 #[test]
