@@ -19,7 +19,7 @@ test("another team's job and bill are not found, and are not said to exist", asy
     expect(answer.status(), path).toBe(404);
     expect(answer.headers()["content-type"]).toContain("application/problem+json");
   }
-  const refused = await stranger.request.post(`/jobs/${job}/cancel`, { maxRedirects: 0, headers: sameOrigin(stranger.url()) });
+  const refused = await stranger.request.post(`/jobs/${job}/cancel`, { maxRedirects: 0, form: { why: "" }, headers: sameOrigin(stranger.url()) });
   expect(refused.status(), "cancelling it").toBe(404);
   await elsewhere.close();
 
