@@ -21,8 +21,8 @@ export default defineConfig({
   retries: 0,
   // One server and two cores: side by side the tests would only measure each other.
   workers: 1,
-  timeout: 60_000,
-  expect: { timeout: 15_000 },
+  timeout: 180_000,
+  expect: { timeout: 30_000 },
   reporter: "list",
   use: {
     baseURL: `http://${address}`,
