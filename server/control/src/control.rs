@@ -12,13 +12,16 @@ use scheduler::{Command, Millis};
 use sqlx::SqlitePool;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// Changes that a slow reader may fall behind before it is told to look again.
 const CHANGES: usize = 64;
 /// How often a read waits for the published state to catch up with the store, or the other way round.
-const MATCH_TRIES: u32 = 200;
+const MATCH_TRIES: u32 = 100;
+/// The longest of these waits: a batch is published right after it is written.
+const PUBLISH_WAIT: Duration = Duration::from_millis(100);
 
 /// The control plane. Cheap to clone.
 #[derive(Clone)]
@@ -240,6 +243,7 @@ impl Control {
         look: impl Fn(&Live, Millis) -> T,
     ) -> Result<(Read, T), ServiceError> {
         let mut tries = 0;
+        let mut changes = self.changes();
         loop {
             let mut read = self.inner.store.read().await?;
             let seq = journal::seq_of(&mut read).await?;
@@ -258,8 +262,8 @@ impl Control {
                 if ahead {
                     break;
                 }
-                // Written, and published in a moment.
-                tokio::task::yield_now().await;
+                // Written, and published in a moment: told then. A word missed in between is bounded by the time-out.
+                drop(tokio::time::timeout(PUBLISH_WAIT, changes.recv()).await);
             }
         }
     }

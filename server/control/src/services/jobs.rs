@@ -162,7 +162,13 @@ impl Visible {
         let life = journal::life_of_job(&mut read, id).await?;
         let saves = journal::saves_of_job(&mut read, id).await?;
         let last = journal::last_of_job(&mut read, id, EVENTS).await?;
-        let usage = job_usage(&mut read, id, &seen.open).await?;
+        // What has ended holds nothing: its lines are all written, whatever the published state still shows.
+        let open: &[Usage] = if record.state.ended() {
+            &[]
+        } else {
+            &seen.open
+        };
+        let usage = job_usage(&mut read, id, open).await?;
 
         let (spec, placement) = details(&record)?;
         let place = placement.map(|placement| view::place(&placement, &seen.state));
