@@ -25,8 +25,8 @@
 //! - **usage line**: GPUs x time held by one job with one entitlement in one phase; a bill is a sum of them.
 //!
 //! # Bird's eye
-//! [`decide`] reads a command and writes facts; the phases of a job are one table, `lifecycle`. [`apply`] folds facts, and
-//! keeps three lists beside the jobs: the queue in order, due times, and admissions by team and flavour. [`plan`] walks
+//! [`decide()`] reads a command and writes facts; the phases of a job are one table, `lifecycle`. [`apply()`] folds facts, and
+//! keeps three lists beside the jobs: the queue in order, due times, and admissions by team and flavour. [`plan()`] walks
 //! the queue once over a scratch (`cycle`) of quota (`quota`) and room (`room`, `place`) as integers; `maximum` says
 //! what can never run, `reserve` who must not be passed, `explain` why each one left waits. [`Meter`] folds the same
 //! facts into usage lines; [`Cost`] prices them. [`invariants::check`] is what must hold after every fact.

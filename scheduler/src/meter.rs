@@ -117,7 +117,7 @@ struct Open {
 }
 
 impl Meter {
-    /// Takes in an event that [`crate::apply`] has just folded into `state`, and returns the lines that it closes.
+    /// Takes in an event that [`crate::apply()`] has just folded into `state`, and returns the lines that it closes.
     pub fn observe(&mut self, state: &State, event: &Event) -> Vec<UsageLine> {
         let mut lines = Vec::new();
         let at = event.at;
