@@ -188,3 +188,31 @@ pub enum Fact {
     /// A whole hour passed: usage lines are cut here.
     HourPassed,
 }
+
+impl Fact {
+    /// The job that it is about, if it is about one.
+    pub fn job(&self) -> Option<JobId> {
+        match self {
+            Self::JobSubmitted { job, .. }
+            | Self::JobAdmitted { job, .. }
+            | Self::GangBound { job, .. }
+            | Self::GangStarted { job, .. }
+            | Self::CheckpointStarted { job, .. }
+            | Self::CheckpointSaved { job, .. }
+            | Self::StopRequested { job, .. }
+            | Self::JobRequeued { job, .. }
+            | Self::JobEnded { job, .. } => Some(*job),
+            Self::TopologySet { .. }
+            | Self::FlavourSet { .. }
+            | Self::CohortSet { .. }
+            | Self::CohortRemoved { .. }
+            | Self::TeamSet { .. }
+            | Self::TeamRemoved { .. }
+            | Self::NodeSet { .. }
+            | Self::NodeHealthSet { .. }
+            | Self::PolicySet { .. }
+            | Self::RateCardSet { .. }
+            | Self::HourPassed => None,
+        }
+    }
+}

@@ -7,7 +7,6 @@ use crate::control::{Ground, MADE_FOR, damaged};
 use crate::data::DataFolder;
 use crate::engine::{ARRIVALS, Arrivals, Folded, Recorder, resume, snapshot_of};
 use crate::store::{Store, Transaction, Writer};
-use crate::words;
 use crate::{OnProgress, OpenError, Progress, Tuning};
 use contract::{Membership, PersonView, Role};
 use scheduler::{Command, Event, Fact, Job, JobId, Millis, Refusal, State, UsageLine};
@@ -184,7 +183,7 @@ impl Book {
 
 impl Sink for Book {
     fn event(&mut self, state: &State, event: &Event, lines: &[UsageLine]) {
-        let job = words::job_of(&event.fact);
+        let job = event.fact.job();
         let before = match (&event.fact, job) {
             (Fact::JobEnded { .. }, Some(job)) => self.live.remove(&job),
             _ => None,

@@ -1,34 +1,6 @@
 //! The engine's enums as they are written in the store, in views and in the journal's columns.
 
-use scheduler::{
-    Entitlement, Fact, Health, JobId, Pool, Priority, UnitKind, UsageLine, UsagePhase,
-};
-
-/// The job that an entry is about.
-pub(crate) fn job_of(fact: &Fact) -> Option<JobId> {
-    match fact {
-        Fact::JobSubmitted { job, .. }
-        | Fact::JobAdmitted { job, .. }
-        | Fact::GangBound { job, .. }
-        | Fact::GangStarted { job, .. }
-        | Fact::CheckpointStarted { job, .. }
-        | Fact::CheckpointSaved { job, .. }
-        | Fact::StopRequested { job, .. }
-        | Fact::JobRequeued { job, .. }
-        | Fact::JobEnded { job, .. } => Some(*job),
-        Fact::TopologySet { .. }
-        | Fact::FlavourSet { .. }
-        | Fact::CohortSet { .. }
-        | Fact::CohortRemoved { .. }
-        | Fact::TeamSet { .. }
-        | Fact::TeamRemoved { .. }
-        | Fact::NodeSet { .. }
-        | Fact::NodeHealthSet { .. }
-        | Fact::PolicySet { .. }
-        | Fact::RateCardSet { .. }
-        | Fact::HourPassed => None,
-    }
-}
+use scheduler::{Entitlement, Fact, Health, Pool, Priority, UnitKind, UsageLine, UsagePhase};
 
 /// The type of an entry, as in its JSON.
 pub(crate) fn kind_of(fact: &Fact) -> &'static str {
@@ -152,15 +124,12 @@ mod tests {
         let event = Event {
             at: Millis(1),
             fact: Fact::GangBound {
-                job: JobId(7),
+                job: scheduler::JobId(7),
                 attempt: 1,
             },
         };
         let json = serde_json::to_value(&event).expect("an event has a JSON form");
         assert_eq!(json["event"], kind_of(&event.fact));
-        assert_eq!(
-            json["job"],
-            job_of(&event.fact).map(|job| job.0).unwrap_or(0)
-        );
+        assert_eq!(json["job"], event.fact.job().map(|job| job.0).unwrap_or(0));
     }
 }

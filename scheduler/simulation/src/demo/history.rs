@@ -8,8 +8,7 @@ use super::{A100, TEAMS, demo_configuration, fates, last_asks, rate_card, update
 use crate::driver::{Agenda, Batch, Driver, Engine, Sink, World};
 use crate::model::{Turn, next_report, next_turn};
 use scheduler::{
-    Command, Configure, Event, Fact, JobId, JobSpec, MilliGpu, Millis, NodeId, Phase, Refusal,
-    State,
+    Command, Configure, Event, JobId, JobSpec, MilliGpu, Millis, NodeId, Phase, Refusal, State,
 };
 use std::iter::Peekable;
 
@@ -205,7 +204,7 @@ impl World for DemoWorld {
     }
 
     fn follow(&mut self, event: &Event, state: &State, agenda: &mut Agenda<Item>) {
-        let Some(job) = job_of(&event.fact).and_then(|job| state.jobs.get(&job)) else {
+        let Some(job) = event.fact.job().and_then(|job| state.jobs.get(&job)) else {
             return;
         };
         if let Some((at, _)) = next_report(self.seed, job) {
@@ -238,21 +237,5 @@ fn submit(arrival: Arrival) -> Command {
     Command::Submit {
         owner: arrival.owner,
         spec: arrival.spec,
-    }
-}
-
-/// The job that an event is about.
-fn job_of(fact: &Fact) -> Option<JobId> {
-    match fact {
-        Fact::JobSubmitted { job, .. }
-        | Fact::JobAdmitted { job, .. }
-        | Fact::GangBound { job, .. }
-        | Fact::GangStarted { job, .. }
-        | Fact::CheckpointStarted { job, .. }
-        | Fact::CheckpointSaved { job, .. }
-        | Fact::StopRequested { job, .. }
-        | Fact::JobRequeued { job, .. }
-        | Fact::JobEnded { job, .. } => Some(*job),
-        _ => None,
     }
 }

@@ -6,7 +6,6 @@
 use super::recorder::Recorder;
 use crate::executor::Executor;
 use crate::store::Transaction;
-use crate::words;
 use scheduler::{Command, Event, Fact, JobId, Meter, Millis, Refusal, State, Waiting};
 use std::collections::BTreeMap;
 
@@ -202,7 +201,7 @@ impl Core {
     }
 
     fn tell_executor(&mut self, event: &Event) {
-        let gang = words::job_of(&event.fact).and_then(|job| self.state.jobs.get(&job));
+        let gang = event.fact.job().and_then(|job| self.state.jobs.get(&job));
         match (&event.fact, gang) {
             (Fact::JobAdmitted { .. }, Some(gang)) => self.executor.bind(gang),
             (Fact::StopRequested { .. }, Some(gang)) => self.executor.stop(gang),

@@ -41,7 +41,7 @@ impl Recorder {
 }
 
 fn note_job(state: &State, event: &Event, before: Option<&Job>, write: &mut Transaction) {
-    let Some(id) = words::job_of(&event.fact) else {
+    let Some(id) = event.fact.job() else {
         return;
     };
     let details = match &event.fact {

@@ -5,7 +5,6 @@
 //! ([`simulation::demo::fates`]): the block's spare takes over.
 
 use super::Executor;
-use crate::words;
 use scheduler::{Command, Event, Fact, Job, JobId, Millis, NodeId, State};
 use simulation::demo::fates;
 use simulation::model::{Turn, next_report, next_turn};
@@ -108,7 +107,7 @@ impl Executor for Simulated {
         {
             self.expect_node(node.id, event.at);
         }
-        if let Some(id) = words::job_of(&event.fact) {
+        if let Some(id) = event.fact.job() {
             match state.jobs.get(&id) {
                 Some(job) => self.look_again(job),
                 None => self.forget(id),

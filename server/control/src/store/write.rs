@@ -216,7 +216,7 @@ async fn insert_entries(connection: &mut SqliteConnection, entries: &[Entry]) ->
         .run(connection, &rows, |row, (entry, body)| {
             row.bind(entry.seq as i64)
                 .bind(entry.event.at.0 as i64)
-                .bind(words::job_of(&entry.event.fact).map(|job| job.0 as i64))
+                .bind(entry.event.fact.job().map(|job| job.0 as i64))
                 .bind(words::kind_of(&entry.event.fact))
                 .bind(body)
         })
