@@ -1,7 +1,7 @@
 //! The demo's past: equal for equal seeds, audited, and as full and as free as promised.
 
 use scheduler::{
-    Blocker, Event, Fact, FlavourId, Health, JobKind, JobSpec, MilliGpu, Millis, Phase, Pool,
+    Blocker, Event, Fact, FlavourId, Health, JobKind, JobSpec, MilliGpu, Millis, Name, Phase, Pool,
     Priority, Segments, State, TopologyMode, TopologyRequest, UsageLine, UsagePhase, plan,
     would_start,
 };
@@ -50,7 +50,21 @@ impl Sink for Watch {
         if self.1.is_none() {
             self.1 = self.0.observe(state, event, lines).err();
         }
+        if let Fact::NodeHealthSet { node, .. } = &event.fact {
+            let block = &state.nodes[node].node.domains[0];
+            let in_service = in_service(state, block);
+            assert!(in_service <= 32, "{in_service} nodes in service in {block}");
+        }
     }
+}
+
+/// Nodes of a block that count as part of the fleet: neither lost nor spare.
+fn in_service(state: &State, block: &Name) -> usize {
+    let nodes = state.nodes.values().map(|free| &free.node);
+    nodes
+        .filter(|node| node.domains.first() == Some(block))
+        .filter(|node| !matches!(node.health, Health::Down | Health::Spare))
+        .count()
 }
 
 fn past(seed: u64) -> Engine {
@@ -137,6 +151,25 @@ fn the_past_leaves_four_whole_blocks_for_a_gang_of_1024_gpus() {
     assert_eq!(blocks_of(&state, &four), 4);
     let one = would_start(&state, &ask(4, in_blocks(None)), NOW).expect("32 GPUs fit");
     assert_eq!(blocks_of(&state, &one), 1);
+}
+
+#[test]
+fn a_month_of_breaks_and_updates_leaves_the_fleet_as_large_as_it_is_said_to_be() {
+    for seed in [7, 11] {
+        let mut watch = Watch::default();
+        let engine =
+            history(seed, days_before(30), NOW, &mut watch).expect("the configuration is taken");
+        assert_eq!(watch.1, None);
+        let state = &engine.state;
+        let blocks: BTreeSet<&Name> = state
+            .nodes
+            .values()
+            .filter_map(|free| free.node.domains.first())
+            .collect();
+        for block in blocks {
+            assert_eq!(in_service(state, block), 32, "{block}, seed {seed}");
+        }
+    }
 }
 
 #[test]

@@ -40,25 +40,20 @@ fn returns(state: &State, node: &Node) -> Vec<Command> {
     if node.health != Health::Down {
         return Vec::new();
     }
-    if peers(state, node).any(|peer| peer.health == Health::Cordoned) {
-        let why = "repaired: out of service as its block is";
-        return vec![set(node.id, Health::Cordoned, why.to_owned())];
-    }
-    let out = peers(state, node)
-        .filter(|peer| peer.health == Health::Down)
-        .count();
-    let spares = peers(state, node)
-        .filter(|peer| peer.health == Health::Spare)
-        .count();
-    if node.pool == Pool::Batch && out == 0 && spares == 0 {
-        vec![set(
-            node.id,
-            Health::Spare,
-            "repaired: the block's spare now".to_owned(),
-        )]
+    let count = |health| {
+        peers(state, node)
+            .filter(|peer| peer.health == health)
+            .count()
+    };
+    let is_needed = count(Health::Down) > 0 || count(Health::Spare) > 0;
+    let (health, why) = if node.pool == Pool::Batch && !is_needed {
+        (Health::Spare, "repaired: the block's spare now")
+    } else if count(Health::Cordoned) > 0 && count(Health::Ready) == 0 {
+        (Health::Cordoned, "repaired: out of service as its block is")
     } else {
-        vec![set(node.id, Health::Ready, "repaired".to_owned())]
-    }
+        (Health::Ready, "repaired")
+    };
+    vec![set(node.id, health, why.to_owned())]
 }
 
 /// The other nodes of its block and pool.

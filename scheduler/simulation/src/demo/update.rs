@@ -99,29 +99,26 @@ fn back(nodes: &[&Node]) -> Vec<Command> {
             .copied()
             .filter(move |node| node.health == health)
     };
-    let why = "its firmware is updated";
-    let mut all: Vec<Command> = is(Health::Cordoned)
-        .map(|node| set(node.id, Health::Ready, why))
-        .collect();
-    let updated = !all.is_empty();
-    // One machine of the block is not in service: its spare, or a broken one that the spare stands in for.
     let spares = is(Health::Spare).count();
-    let beyond = is(Health::Down).skip(usize::from(spares == 0));
-    all.extend(beyond.map(|node| {
-        set(
-            node.id,
-            Health::Ready,
-            if updated { why } else { "repaired" },
-        )
-    }));
-    if updated && spares == 0 {
-        all.extend(
-            is(Health::Down)
-                .take(1)
-                .map(|node| set(node.id, Health::Spare, why)),
-        );
+    let updated = is(Health::Cordoned).next().is_some();
+    if !updated {
+        // One machine of the block is not in service: its spare, or a broken one that the spare stands in for.
+        let beyond = is(Health::Down).skip(usize::from(spares == 0));
+        return beyond
+            .map(|node| set(node.id, Health::Ready, "repaired"))
+            .collect();
     }
-    all
+    let why = "its firmware is updated";
+    // What broke comes last, so that it is the spare rather than a node that was well.
+    let out: Vec<&Node> = is(Health::Cordoned).chain(is(Health::Down)).collect();
+    let in_service = out.len() - usize::from(spares == 0);
+    let health = |place| match place < in_service {
+        true => Health::Ready,
+        false => Health::Spare,
+    };
+    let back = out.iter().enumerate();
+    back.map(|(place, node)| set(node.id, health(place), why))
+        .collect()
 }
 
 fn is_updated(node: &Node) -> bool {
