@@ -1,28 +1,8 @@
 //! Reasons in words: one function for list, page, REST and CLI.
 
-use crate::{Gpus, ReasonView};
+use crate::ReasonView;
+use crate::text::{count, gpu_count, gpus, plural};
 use scheduler::{Blocker, MilliGpu, Reason, Scope};
-
-/// A count with thousands separated: `8,200`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn gpus(amount: MilliGpu) -> String {
-    if amount.0.is_multiple_of(1_000) {
-        count(amount.whole())
-    } else {
-        Gpus(amount).to_string()
-    }
-}
 
 /// One blocker in one sentence: asked against free.
 pub fn sentence(blocker: &Blocker) -> String {
@@ -81,13 +61,13 @@ pub fn sentence(blocker: &Blocker) -> String {
             );
             match segments {
                 None => format!(
-                    "no {level} has {flavour} room for {} pods now: {best} room for {}",
-                    count((*asks_pods).into()),
+                    "no {level} has {flavour} room for {} now: {best} room for {}",
+                    plural((*asks_pods).into(), "pod", "pods"),
                     count((*best_pods).into())
                 ),
                 Some((asked, fit)) => format!(
-                    "{flavour} room for {fit} of {asked} segments now: each needs {} pods in one {level}",
-                    count((*asks_pods).into())
+                    "{flavour} room for {fit} of {asked} segments now: each needs {} in one {level}",
+                    plural((*asks_pods).into(), "pod", "pods")
                 ),
             }
         }
@@ -95,17 +75,17 @@ pub fn sentence(blocker: &Blocker) -> String {
 }
 
 fn exceeds(asks: MilliGpu, limit: MilliGpu, of: &Scope) -> String {
-    let (asks, limit) = (gpus(asks), gpus(limit));
+    let (asks, limit) = (gpu_count(asks), gpus(limit));
     match of {
-        Scope::Fleet => format!("can never run: asks {asks} GPUs, the fleet has {limit}"),
+        Scope::Fleet => format!("can never run: asks {asks}, the fleet has {limit}"),
         Scope::Team { team } => {
-            format!("can never run: asks {asks} GPUs, {team} can have {limit} at most")
+            format!("can never run: asks {asks}, {team} can have {limit} at most")
         }
         Scope::Domain { level } => {
-            format!("can never run: asks {asks} GPUs in one {level}, the largest has {limit}")
+            format!("can never run: asks {asks} in one {level}, the largest has {limit}")
         }
         Scope::Node => {
-            format!("can never run: a pod asks {asks} GPUs, the largest node has {limit}")
+            format!("can never run: a pod asks {asks}, the largest node has {limit}")
         }
     }
 }
@@ -124,14 +104,14 @@ fn help(blocker: &Blocker) -> Vec<String> {
                 format!(
                     "Split it into segments that fit one {level} each, or make the {level} preferred."
                 ),
-                format!("Ask for at most {} GPUs.", gpus(*limit)),
+                format!("Ask for at most {}.", gpu_count(*limit)),
             ],
-            _ => vec![format!("Ask for at most {} GPUs.", gpus(*limit))],
+            _ => vec![format!("Ask for at most {}.", gpu_count(*limit))],
         },
         Blocker::BackOff { .. } => vec!["It is tried again by itself.".into()],
         Blocker::Quota { available, .. } if available.0 > 0 => vec![format!(
-            "Asking for at most {} GPUs fits the quota now.",
-            gpus(*available)
+            "Asking for at most {} fits the quota now.",
+            gpu_count(*available)
         )],
         Blocker::Quota { .. } => {
             vec!["Running jobs of the team must end, or the team needs more quota.".into()]
@@ -148,8 +128,8 @@ fn help(blocker: &Blocker) -> Vec<String> {
             let mut help = vec![format!("Make the {level} preferred instead of required.")];
             if *best_pods > 0 {
                 help.push(format!(
-                    "Asking for at most {} pods fits one {level} now.",
-                    count((*best_pods).into())
+                    "Asking for at most {} fits one {level} now.",
+                    plural((*best_pods).into(), "pod", "pods")
                 ));
             }
             help

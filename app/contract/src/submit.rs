@@ -1,6 +1,6 @@
 //! Submitting a job: the request, the form, and the one check for both sides.
 
-use crate::{FieldError, Gpus, Span};
+use crate::{FieldError, Gpus, Span, plural};
 use scheduler::{
     CheckpointContract, FlavourId, JobKind, JobSpec, Millis, Name, Priority, Segments, TeamId,
     TopologyMode, TopologyRequest,
@@ -397,7 +397,10 @@ impl SubmitJob {
                 return flag(
                     wrong,
                     "segment_pods",
-                    format!("must divide the {} pods evenly", self.pods),
+                    format!(
+                        "must divide the {} evenly",
+                        plural(self.pods.into(), "pod", "pods")
+                    ),
                 );
             }
             Some(pods) => Some(Segments { pods }),

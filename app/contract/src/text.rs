@@ -217,6 +217,43 @@ mod openapi {
     impl utoipa::ToSchema for Span {}
 }
 
+/// A count with thousands apart: `8,200`.
+pub fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 pod`, `1,025 pods`.
+pub fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// GPUs without their unit: `1,024`, `0.25`.
+pub fn gpus(amount: MilliGpu) -> String {
+    if amount.0.is_multiple_of(1_000) {
+        count(amount.whole())
+    } else {
+        amount.to_string()
+    }
+}
+
+/// GPUs with their unit: `1 GPU`, `1,024 GPUs`, `0.25 GPUs`.
+pub fn gpu_count(amount: MilliGpu) -> String {
+    let unit = if amount == MilliGpu::gpus(1) {
+        "GPU"
+    } else {
+        "GPUs"
+    };
+    format!("{} {unit}", gpus(amount))
+}
+
 /// GPU-hours with four decimals: `506.9128`.
 pub fn gpu_hours(held: MilliGpuMs) -> String {
     let e4 = held.gpu_hours_e4();
@@ -231,6 +268,31 @@ pub fn money(cents: Cents) -> String {
         cents.0.unsigned_abs() / 100,
         cents.0.unsigned_abs() % 100
     )
+}
+
+/// A plain decimal with thousands apart and a true minus: `-1220.00` is `−1,220.00`.
+pub fn amount(text: &str) -> String {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => ("−", rest),
+        None => ("", text),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), count);
+    let dot = if part.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{dot}{part}")
+}
+
+/// Money with its currency: `$ 184,903.17`.
+pub fn price(currency: &str, text: &str) -> String {
+    let mark = match currency {
+        "USD" => "$",
+        "EUR" => "€",
+        other => other,
+    };
+    match text.strip_prefix('-') {
+        Some(rest) => format!("−{mark}\u{a0}{}", amount(rest)),
+        None => format!("{mark}\u{a0}{}", amount(text)),
+    }
 }
 
 /// A span for people, two units at most: `2 h 31 min`, `29 min`, `12 s`, `3 d 4 h`.
@@ -278,6 +340,15 @@ mod tests {
         assert_eq!(gpu_hours(MilliGpuMs(1_824_886_080_000)), "506.9128");
         assert_eq!(money(Cents(-122_000)), "-1220.00");
         assert_eq!(money(Cents(-5)), "-0.05");
+        assert_eq!(amount("184903.17"), "184,903.17");
+        assert_eq!(amount("-1220.00"), "−1,220.00");
+        assert_eq!(price("USD", "-1220.00"), "−$\u{a0}1,220.00");
+        assert_eq!(price("CHF", "7.50"), "CHF\u{a0}7.50");
         assert_eq!(person_span(Millis(9_060_000)), "2 h 31 min");
+        assert_eq!(plural(1, "pod", "pods"), "1 pod");
+        assert_eq!(plural(1_025, "pod", "pods"), "1,025 pods");
+        assert_eq!(gpu_count(MilliGpu::gpus(1)), "1 GPU");
+        assert_eq!(gpu_count(MilliGpu(250)), "0.25 GPUs");
+        assert_eq!(gpu_count(MilliGpu::gpus(8_200)), "8,200 GPUs");
     }
 }

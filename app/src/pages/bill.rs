@@ -6,7 +6,7 @@ use crate::PageContext;
 use crate::forms;
 use crate::islands::DayChart;
 use crate::parts::{
-    PageHead, amount, blank, count, day_name, gpu_hours, money, month_name, rounded,
+    PageHead, amount, blank, count, day_name, gpu_hours, month_name, price, rounded,
 };
 use crate::url::Url;
 use contract::{BillLine, BillView, DayUsage};
@@ -31,7 +31,7 @@ pub async fn bill(context: &PageContext, team: &str, month: Option<&str>) -> Pag
     let open = bill.until < bill.to;
     let state = if open { "Open: so far " } else { "Over: " };
     let jobs: u64 = bill.projects.iter().map(|project| project.jobs).sum();
-    let say = view! { {state}<b class="nw">{money(&bill.currency, &bill.totals.amount)}</b>" for "{count(jobs)}" jobs in "{count(bill.projects.len() as u64)}" projects." };
+    let say = view! { {state}<b class="nw">{price(&bill.currency, &bill.totals.amount)}</b>" for "{count(jobs)}" jobs in "{count(bill.projects.len() as u64)}" projects." };
     let csv = forms::bill_csv(team, &bill.month);
     Ok(view! {
         <PageHead title=title crumbs=crumbs say=say.into_any()>

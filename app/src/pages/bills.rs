@@ -3,7 +3,7 @@
 use super::Page;
 use crate::PageContext;
 use crate::parts::{
-    PageHead, amount, blank, count, exact, fact, facts, gpu_hours, money, month_name, rounded,
+    PageHead, amount, blank, count, exact, fact, facts, gpu_hours, month_name, price, rounded,
     zone_name,
 };
 use crate::url::Url;
@@ -34,7 +34,7 @@ fn summary(bill: &BillView) -> AnyView {
     let open = bill.until < bill.to;
     let teams = bill.teams.iter().filter(|team| team.jobs > 0).count();
     let state = if open { "Open: so far " } else { "Over: " };
-    view! { {state}<b class="nw">{money(&bill.currency, &bill.totals.amount)}</b>" by "{count(teams as u64)}" teams, at the rates of the card “"{bill.rate_card.clone()}"”." }.into_any()
+    view! { {state}<b class="nw">{price(&bill.currency, &bill.totals.amount)}</b>" by "{count(teams as u64)}" teams, at the rates of the card “"{bill.rate_card.clone()}"”." }.into_any()
 }
 
 /// Own, borrowed, all: of the whole bill.
@@ -43,17 +43,17 @@ pub fn totals(bill: &BillView) -> AnyView {
     let hours = |text: &str| format!("{} GPU-hours", rounded(text, 1));
     let mut all = vec![
         fact(
-            money(currency, &totals.amount),
+            price(currency, &totals.amount),
             "",
             format!("in all, {}", hours(&totals.gpu_hours)),
         ),
         fact(
-            money(currency, &totals.own_amount),
+            price(currency, &totals.own_amount),
             "",
             format!("own quota, {}", hours(&totals.own_gpu_hours)),
         ),
         fact(
-            money(currency, &totals.borrowed_amount),
+            price(currency, &totals.borrowed_amount),
             "",
             format!("borrowed, {}", hours(&totals.borrowed_gpu_hours)),
         ),
@@ -67,7 +67,7 @@ pub fn totals(bill: &BillView) -> AnyView {
             "failed launches, {}: not charged",
             hours(&totals.failed_launch_gpu_hours)
         );
-        all.push(fact(money(currency, "0.00"), "", said));
+        all.push(fact(price(currency, "0.00"), "", said));
     }
     facts(all)
 }

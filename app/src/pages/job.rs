@@ -138,8 +138,8 @@ fn cancel(job: &JobView, errors: &[FieldError]) -> Option<AnyView> {
     let loss = if holds {
         let lost = at_risk(job);
         format!(
-            "Its {} GPUs are given back. Work since the last checkpoint is lost: {lost} GPU-hours.",
-            gpus(row.gpus)
+            "Gives {} back. Work since the last checkpoint is lost: {lost} GPU-hours.",
+            contract::gpu_count(row.gpus.0)
         )
     } else {
         "It holds no GPU: nothing is lost but its place in the queue.".to_owned()

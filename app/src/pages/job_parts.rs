@@ -2,7 +2,7 @@
 
 use crate::forms;
 use crate::parts::{
-    Block, Mark, amount, blank, block_svg, card_key, clock, exact, gpu_hours, gpus, money, plural,
+    Block, Mark, amount, blank, block_svg, card_key, clock, exact, gpu_hours, gpus, plural, price,
     rounded, span, span_ms, when,
 };
 use contract::{JobState, JobView, MapBlock, MapNode, PlaceView, Span};
@@ -231,9 +231,9 @@ fn risk_chart(job: &JobView) -> Option<AnyView> {
     let start = jiff::Timestamp::from_millisecond(from).ok()?;
     let end = jiff::Timestamp::from_millisecond(now).ok()?;
     let said = format!(
-        "Work at risk over time: {} checkpoints and {} interruptions since {}",
-        job.checkpoints.len(),
-        cuts.len(),
+        "Work at risk over time: {} and {} since {}",
+        plural(job.checkpoints.len() as u64, "checkpoint", "checkpoints"),
+        plural(cuts.len() as u64, "interruption", "interruptions"),
         clock(start, job.now)
     );
     Some(view! {
@@ -308,12 +308,12 @@ pub fn cost(job: &JobView) -> AnyView {
     let line = |word: &'static str, rate: &Option<String>, hours: &str, sum: &str| {
         let rate = rate
             .as_ref()
-            .map(|rate| view! { <span class="u">" at "{money(currency, rate)}</span> });
+            .map(|rate| view! { <span class="u">" at "{price(currency, rate)}</span> });
         view! {
             <tr>
                 <th scope="row">{word}{rate}</th>
                 <td class="n">{gpu_hours(hours)}<span class="u">" GPU-h"</span></td>
-                <td class="n">{money(currency, sum)}</td>
+                <td class="n">{price(currency, sum)}</td>
             </tr>
         }
     };
@@ -334,7 +334,7 @@ pub fn cost(job: &JobView) -> AnyView {
     view! {
         <section class="panel" id="cost">
             <h2>{heading}</h2>
-            <p class="figure">{money(currency, &totals.amount)}</p>
+            <p class="figure">{price(currency, &totals.amount)}</p>
             <p class="q nw">{amount(&totals.gpu_hours)}" GPU-hours"</p>
             <table class="plain">
                 <tbody>
@@ -356,10 +356,13 @@ pub fn asked_for(job: &JobView) -> AnyView {
     let spec = &job.spec;
     let topology = match (spec.topology.as_str(), spec.segment_pods) {
         ("any", _) => "anywhere, packed tight".to_owned(),
-        (level, Some(pods)) => match level.strip_prefix("preferred:") {
-            Some(level) => format!("segments of {pods} pods, one {level} each if it can be"),
-            None => format!("segments of {pods} pods, one {level} each"),
-        },
+        (level, Some(pods)) => {
+            let pods = plural(pods.into(), "pod", "pods");
+            match level.strip_prefix("preferred:") {
+                Some(level) => format!("segments of {pods}, one {level} each if it can be"),
+                None => format!("segments of {pods}, one {level} each"),
+            }
+        }
         (level, None) => match level.strip_prefix("preferred:") {
             Some(level) => format!("one {level}, preferred"),
             None => format!("one {level}, required"),

@@ -98,8 +98,10 @@ fn summary(fleet: &FleetView, map: &MapView) -> String {
     };
     let sick = match sick {
         0 => "every node is well".to_owned(),
-        1 => "1 node takes nothing new".to_owned(),
-        n => format!("{n} nodes take nothing new"),
+        n => format!(
+            "{} nothing new",
+            plural(n as u64, "node takes", "nodes take")
+        ),
     };
     format!("{}. {whole}; {sick}.", flavours.join(", "))
 }

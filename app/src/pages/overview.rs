@@ -5,7 +5,7 @@ use super::overview_parts::{
     bills_panel, fleet_panel, helps, needs_someone, quota_panel, team_jobs, yours,
 };
 use crate::PageContext;
-use crate::parts::{PageHead, capital, count, fact, facts, gpus, money, month_name, plural};
+use crate::parts::{PageHead, capital, count, fact, facts, gpus, month_name, plural, price};
 use crate::url::{LIVE, Start, Url};
 use contract::{
     BillView, FleetView, Gpus, JobFilter, JobList, JobPage, JobState, QuotaView, Role, TeamView,
@@ -191,7 +191,7 @@ fn money_line(seen: &Seen) -> String {
     format!(
         "{} spent {} so far in {}.",
         capital(&plural(teams, "team", "teams")),
-        money(&bill.currency, &bill.totals.amount),
+        price(&bill.currency, &bill.totals.amount),
         month_name(&bill.month)
     )
 }
@@ -244,7 +244,10 @@ fn figures(seen: &Seen) -> AnyView {
         .iter()
         .map(|flavour| flavour.whole_blocks_free)
         .sum();
-    let waiting = format!("wait in the fleet, for {} GPUs", gpus(fleet.waiting_gpus));
+    let waiting = format!(
+        "wait in the fleet, for {}",
+        contract::gpu_count(fleet.waiting_gpus.0)
+    );
     let bill = &seen.bill;
     let spent = match seen.teams.as_slice() {
         [team] => format!("{}, {} so far", team.id, month_name(&bill.month)),
@@ -275,7 +278,7 @@ fn figures(seen: &Seen) -> AnyView {
             view! { <a href=Url::Map(Default::default()).to_string()>"free, for a gang of 256 GPUs each"</a> },
         ),
         fact(
-            money(&bill.currency, &bill.totals.amount),
+            price(&bill.currency, &bill.totals.amount),
             "",
             view! { <a href=Url::Bills { month: None }.to_string()>{spent}</a> },
         ),

@@ -77,10 +77,10 @@ fn summary(flavour: &FlavourUse, tree: &[CohortView]) -> String {
     let flow = match (lenders, borrowers) {
         (0, 0) => "nobody lends or borrows now".to_owned(),
         _ => format!(
-            "{} lend {} GPUs, {} borrow {}",
-            plural(lenders, "team", "teams"),
-            gpus(lent),
-            plural(borrowers, "team", "teams"),
+            "{} {}, {} {}",
+            plural(lenders, "team lends", "teams lend"),
+            contract::gpu_count(lent.0),
+            plural(borrowers, "team borrows", "teams borrow"),
             gpus(borrowed)
         ),
     };

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::forms::{self, TEMPLATES};
-use crate::parts::{Field, PageHead, choice, gpus, money, plural, reason_block, text_field};
+use crate::parts::{Field, PageHead, choice, gpus, plural, price, reason_block, text_field};
 use crate::url::{QueueUrl, Start, Url};
 use crate::{PageContext, SubmitState};
 use contract::{Catalog, DryRun, FieldError, SubmitForm};
@@ -254,14 +254,14 @@ fn outcome(run: &DryRun) -> AnyView {
     };
     let at_limit = preview.at_limit.as_ref().map_or_else(
         || "n/a: no time limit".to_owned(),
-        |sum| money(&preview.currency, sum),
+        |sum| price(&preview.currency, sum),
     );
     let lines = [
         ("Own quota", format!("{} of {total}", gpus(preview.own))),
         ("Borrowed", borrowed),
         (
             "Price",
-            format!("{} an hour", money(&preview.currency, &preview.per_hour)),
+            format!("{} an hour", price(&preview.currency, &preview.per_hour)),
         ),
         ("If it runs to its limit", at_limit),
     ];

@@ -18,7 +18,7 @@ pub use blocks::{Block, Mark, block_svg, card_key};
 pub use card::{blank, fact, facts};
 pub use field::{Field, choice, text_field};
 pub use head::PageHead;
-pub use number::{amount, capital, count, gpu_hours, gpus, money, plural, rounded};
+pub use number::{amount, capital, count, gpu_hours, gpus, plural, price, rounded};
 pub use rail::{Frame, rail};
 pub use reason::{reason_block, reason_line};
 pub use steps::steps_strip;

@@ -4,6 +4,7 @@
 //! journal's last entry. Tokens and sessions always live by the wall's clock.
 
 use scheduler::Millis;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
@@ -18,6 +19,8 @@ pub struct Clock {
 struct Inner {
     hand: Mutex<Hand>,
     moved: Notify,
+    /// The next moment at which something falls due that is not worked off yet, in ms.
+    worked_off_until: AtomicU64,
 }
 
 /// Where the hand stands, and what drives it.
@@ -57,12 +60,26 @@ impl Clock {
             inner: Arc::new(Inner {
                 hand: Mutex::new(hand),
                 moved: Notify::new(),
+                worked_off_until: AtomicU64::new(u64::MAX),
             }),
         }
     }
 
-    /// Now.
+    /// Now, as everyone sees it: never past a moment whose doings are still to be written, however busy the machine is. An
+    /// amount that grows with time can so never shrink when the engine catches up.
     pub fn now(&self) -> Millis {
+        let until = Millis(self.inner.worked_off_until.load(Ordering::Acquire));
+        self.hand().min(until)
+    }
+
+    /// All that falls due before `next` is written and published; `None` when nothing is ahead.
+    pub(crate) fn worked_off_until(&self, next: Option<Millis>) {
+        let next = next.map_or(u64::MAX, |next| next.0);
+        self.inner.worked_off_until.store(next, Ordering::Release);
+    }
+
+    /// Where the hand stands: for the engine, which works off what is due by then.
+    pub(crate) fn hand(&self) -> Millis {
         let mut hand = self
             .inner
             .hand
@@ -126,7 +143,7 @@ impl Clock {
         };
         loop {
             let moved = self.inner.moved.notified();
-            let now = self.now();
+            let now = self.hand();
             if now >= due {
                 return;
             }
@@ -190,6 +207,15 @@ mod tests {
     fn the_walls_clock_never_stands_before_the_journal() {
         let floor = wall_now() + Millis::DAY;
         assert_eq!(Clock::wall(floor).now(), floor);
+    }
+
+    #[test]
+    fn nobody_sees_a_moment_whose_doings_are_not_written_yet() {
+        let clock = Clock::held(Millis(100));
+        clock.worked_off_until(Some(Millis(60)));
+        assert_eq!((clock.now(), clock.hand()), (Millis(60), Millis(100)));
+        clock.worked_off_until(None);
+        assert_eq!(clock.now(), Millis(100));
     }
 
     #[test]

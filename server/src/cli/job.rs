@@ -5,7 +5,7 @@ use super::client::{Client, ClientArgs, ClientError, Output};
 use super::table::{Block, Sheet, print, time, write_out};
 use super::wait::wait;
 use clap::{Args, Subcommand};
-use contract::{DryRun, JobList, JobRow, JobView, Submitted};
+use contract::{DryRun, JobList, JobRow, JobView, Submitted, gpu_count, gpus, plural};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -408,8 +408,9 @@ fn draw_dry_run(dry: &DryRun) -> Vec<Block> {
     }
     vec![
         format!(
-            "{fits}\n{} GPUs own, {} borrowed\n{price}",
-            preview.own, preview.borrowed
+            "{fits}\n{} own, {} borrowed\n{price}",
+            gpu_count(preview.own.0),
+            gpus(preview.borrowed.0)
         )
         .into(),
     ]
@@ -419,12 +420,12 @@ fn draw_dry_run(dry: &DryRun) -> Vec<Block> {
 pub fn draw_job(job: &JobView) -> Vec<Block> {
     let row = &job.row;
     let mut head = format!(
-        "job {}  {}  {}  {} GPUs in {} pods  {}",
+        "job {}  {}  {}  {} in {}  {}",
         row.id,
         row.name,
         row.team,
-        row.gpus,
-        row.pods,
+        gpu_count(row.gpus.0),
+        plural(row.pods.into(), "pod", "pods"),
         now_is(row)
     );
     for said in [

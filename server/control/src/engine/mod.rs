@@ -103,6 +103,7 @@ impl Engine {
         mut closing: watch::Receiver<bool>,
     ) {
         let mut asks = Vec::new();
+        self.clock.worked_off_until(self.core.due());
         loop {
             let due = self.core.due();
             tokio::select! {
@@ -154,7 +155,7 @@ impl Engine {
 
     /// One batch: what is due, then what was asked, then one transaction, then the answers.
     async fn turn(&mut self, asks: &mut Vec<Ask>) -> Result<(), StoreError> {
-        let now = self.clock.now();
+        let now = self.clock.hand();
         let watch = Stopwatch::start();
         let mut batch = Batch::default();
         let caught_up = self.core.advance(now, ENTRIES_MAX, &mut batch);
@@ -174,6 +175,7 @@ impl Engine {
             return Err(error);
         }
         self.publish(batch);
+        self.clock.worked_off_until(self.core.due());
         for (answer, result) in replies {
             // A caller that went away is no concern: what it asked is done.
             drop(answer.send(result));

@@ -84,11 +84,12 @@ pub(crate) fn place_text(placement: &Placement, state: &State) -> String {
         .iter()
         .map(ToString::to_string)
         .collect();
+    let all = contract::plural(nodes.len() as u64, "node", "nodes");
     match blocks.len() {
-        0 => format!("{} nodes", nodes.len()),
-        1 => format!("{} nodes of {level} {}", nodes.len(), blocks[0]),
-        2..=4 => format!("{} nodes of {level}s {}", nodes.len(), blocks.join(", ")),
-        n => format!("{} nodes of {n} {level}s", nodes.len()),
+        0 => all,
+        1 => format!("{all} of {level} {}", blocks[0]),
+        2..=4 => format!("{all} of {level}s {}", blocks.join(", ")),
+        n => format!("{all} of {n} {level}s"),
     }
 }
 

@@ -59,6 +59,7 @@ impl TeamMember {
         let mut spec = self.check(job)?;
         let now = self.control.inner.clock.now();
         let live = self.control.inner.published.read();
+        let now = now.max(live.state.at);
         let team = live.state.teams.get(&self.team);
         spec.time_limit = spec
             .time_limit
@@ -72,7 +73,7 @@ impl TeamMember {
         if let Err(refusal) = scheduler::decide(&live.state, &command, now) {
             return Err(crate::engine::EngineError::Refused(refusal).into());
         }
-        let outcome = would_start(&live.state, &spec, now.max(live.state.at));
+        let outcome = would_start(&live.state, &spec, now);
         let preview = preview(&live.state, &spec, outcome, now.max(live.state.at));
         Ok(DryRun {
             spec: SubmitJob::from_spec(&spec),

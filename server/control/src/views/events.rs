@@ -4,7 +4,7 @@ use crate::engine::record::{cause_text, node_name, place_text};
 use crate::period;
 use crate::store::Entry;
 use crate::words;
-use contract::EventView;
+use contract::{EventView, gpu_count, plural};
 use scheduler::{End, Fact, State};
 
 /// A job's event as doors show it.
@@ -21,9 +21,9 @@ fn text(fact: &Fact, state: &State) -> String {
     match fact {
         Fact::JobSubmitted { owner, spec, .. } => {
             format!(
-                "Submitted by {owner}: {} pods, {} GPUs",
-                spec.pods,
-                spec.gpus()
+                "Submitted by {owner}: {}, {}",
+                plural(spec.pods.into(), "pod", "pods"),
+                gpu_count(spec.gpus())
             )
         }
         Fact::JobAdmitted {

@@ -3,7 +3,10 @@
 use crate::engine::record::cause_text;
 use crate::period::instant;
 use crate::store::{Entry, JobRecord};
-use contract::{JobBill, JobState, PlaceView, ReasonView, Step, StepState, person_span};
+use contract::{
+    JobBill, JobState, PlaceView, ReasonView, Step, StepState, amount, count, gpu_count, gpus,
+    person_span, plural, price,
+};
 use scheduler::{Fact, MilliGpu, Millis, State};
 
 /// What the steps are told from.
@@ -109,10 +112,11 @@ fn submit(told: &Told<'_>) -> Step {
         Some(Millis(record.submitted)),
         &record.owner,
     );
-    step.figure = format!("{} GPUs", MilliGpu(record.gpus_milli));
+    step.figure = gpu_count(MilliGpu(record.gpus_milli));
     step.note = format!(
-        "{} pods for {}, project {}; stored before the answer",
-        record.pods, record.team, record.project
+        "{}, project {}",
+        plural(record.pods.into(), "pod", "pods"),
+        record.project
     );
     step
 }
@@ -134,16 +138,17 @@ fn queue(told: &Told<'_>, times: &Times) -> Step {
     let until = times.first_admitted.or(ended).unwrap_or(told.now);
     step.figure = person_span(until.since(submitted));
     step.note = match (&told.waiting, told.state()) {
-        ((Some(reason), Some(place)), JobState::Queued) => {
-            format!("place {place}; {}", reason.text)
-        }
+        // The reason has a panel of its own, with what would help.
+        ((Some(reason), _), JobState::Queued) if reason.never => "can never run".to_owned(),
+        ((Some(_), Some(place)), JobState::Queued) => format!("place {}", count((*place).into())),
         ((Some(reason), None), JobState::Queued) => reason.text.clone(),
         ((None, _), JobState::Queued) => "the next cycle says why it waits".to_owned(),
         (_, _) if times.attempts > 1 => {
-            format!("waited for the first of {} attempts", times.attempts)
+            let attempts = plural(times.attempts.into(), "attempt", "attempts");
+            format!("before the first of {attempts}")
         }
         (_, _) if times.first_admitted.is_none() => "ended while it waited".to_owned(),
-        (_, _) => "with its first submit time".to_owned(),
+        (_, _) => String::new(),
     };
     step
 }
@@ -157,10 +162,10 @@ fn admit(told: &Told<'_>, times: &Times) -> Step {
     );
     if let (StepState::Done, Some((own, borrowed))) = (step.state, told.own) {
         step.figure = match borrowed {
-            MilliGpu::ZERO => format!("{own} own"),
-            _ => format!("{own} own, {borrowed} borrowed"),
+            MilliGpu::ZERO => format!("{} own", gpus(own)),
+            _ => format!("{} own, {} borrowed", gpus(own), gpus(borrowed)),
         };
-        step.note = format!("quota of {}, all of it at once", told.record.team);
+        step.note = "all at once".to_owned();
     }
     step
 }
@@ -175,9 +180,13 @@ fn place(told: &Told<'_>, times: &Times) -> Step {
     if let (StepState::Done, Some(place)) = (step.state, told.place) {
         step.figure = match place.blocks.as_slice() {
             [block] => block.clone(),
-            blocks => format!("{} blocks", blocks.len()),
+            blocks => plural(blocks.len() as u64, "block", "blocks"),
         };
-        step.note = format!("{}; worst link {}", place.text, place.worst_link);
+        step.note = format!(
+            "{}; worst link {}",
+            plural(place.nodes.len() as u64, "node", "nodes"),
+            place.worst_link
+        );
     }
     step
 }
@@ -192,13 +201,10 @@ fn bind(told: &Told<'_>, times: &Times) -> Step {
         (times.bound, times.admitted, step.state)
     {
         let pods = told.record.pods;
-        step.figure = format!("{pods} of {pods} pods");
+        let all = plural(pods.into(), "pod", "pods");
+        step.figure = format!("{} of {all}", count(pods.into()));
         let span = bound.since(admitted).0;
-        step.note = format!(
-            "in one step, {}.{} s after the decision",
-            span / 1_000,
-            span % 1_000 / 100
-        );
+        step.note = format!("at once, in {}.{} s", span / 1_000, span % 1_000 / 100);
     }
     step
 }
@@ -245,8 +251,7 @@ fn stopping(last: &Entry, state: &State) -> Option<String> {
 fn number(n: u64, word: &str) -> String {
     match n {
         0 => format!("no {word}s"),
-        1 => format!("1 {word}"),
-        n => format!("{n} {word}s"),
+        n => plural(n, word, &format!("{word}s")),
     }
 }
 
@@ -267,9 +272,7 @@ fn give_back(told: &Told<'_>) -> Step {
     step.note = match (told.state().ended(), borrowed) {
         (true, _) => "ended without a reclaim".to_owned(),
         (false, MilliGpu::ZERO) => "nothing borrowed".to_owned(),
-        (false, borrowed) => format!(
-            "{borrowed} GPUs are borrowed and reclaimable; reclaims come with a later version"
-        ),
+        (false, borrowed) => format!("{} reclaimable", gpu_count(borrowed)),
     };
     step
 }
@@ -290,18 +293,19 @@ fn bill(told: &Told<'_>, times: &Times) -> Step {
     let mut step = step("Bill", state, ended, "usage ledger");
     let totals = &told.bill.totals;
     if matches!(state, StepState::Now | StepState::Done) {
+        step.figure = price(&told.bill.currency, &totals.amount);
         let so_far = if state == StepState::Now {
-            " so far"
+            "so far: "
         } else {
             ""
         };
-        step.figure = format!("{} {}{so_far}", totals.amount, told.bill.currency);
         step.note = format!(
-            "{} GPU-hours own, {} borrowed",
-            totals.own_gpu_hours, totals.borrowed_gpu_hours
+            "{so_far}{} GPU-h own, {} borrowed",
+            amount(&totals.own_gpu_hours),
+            amount(&totals.borrowed_gpu_hours)
         );
     } else {
-        step.note = "GPU-time is billed from bind to confirmed exit".to_owned();
+        step.note = "from bind to confirmed exit".to_owned();
     }
     step
 }
