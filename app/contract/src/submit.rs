@@ -1,5 +1,9 @@
 //! Submitting a job: the request, the form, and the one check for both sides.
 
+mod form;
+
+pub use form::SubmitForm;
+
 use crate::{FieldError, Gpus, Span, plural};
 use scheduler::{
     CheckpointContract, FlavourId, JobKind, JobSpec, Millis, Name, Priority, Segments, TeamId,
@@ -448,130 +452,6 @@ fn listed(names: &[String]) -> String {
         "none".to_owned()
     } else {
         names.join(", ")
-    }
-}
-
-/// The form's fields as they came: kept as typed, so that a refused form shows them again.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SubmitForm {
-    /// Team.
-    pub team: String,
-    /// Name.
-    pub name: String,
-    /// Project.
-    pub project: String,
-    /// Image.
-    pub image: String,
-    /// Flavours, in order, separated by commas.
-    pub flavours: String,
-    /// Pods.
-    pub pods: String,
-    /// GPUs per pod.
-    pub gpus_per_pod: String,
-    /// Topology.
-    pub topology: String,
-    /// Pods of a segment; empty = no segments.
-    pub segment_pods: String,
-    /// Priority.
-    pub priority: String,
-    /// Time limit; empty = the team's.
-    pub time_limit: String,
-    /// Checkpoint period; empty = saves nothing.
-    pub checkpoint_period: String,
-    /// Stall of one save.
-    pub checkpoint_save: String,
-    /// Running time of the work (simulated executor); empty = drawn.
-    pub run_time: String,
-    /// The form's own idempotency key: a second press of the button is the same job.
-    pub key: String,
-}
-
-impl SubmitForm {
-    /// The request, or every field that does not parse.
-    pub fn parse(&self) -> Result<SubmitJob, Vec<FieldError>> {
-        let mut wrong = Vec::new();
-        let pods = self
-            .pods
-            .trim()
-            .parse()
-            .ok()
-            .or_else(|| flag(&mut wrong, "pods", "a whole number, from 1".into()));
-        let gpus: Option<Gpus> = read(&mut wrong, "gpus_per_pod", &self.gpus_per_pod);
-        let segment_pods = match self.segment_pods.trim() {
-            "" => None,
-            text => text.parse().ok().or_else(|| {
-                flag(
-                    &mut wrong,
-                    "segment_pods",
-                    "a whole number, or empty".into(),
-                )
-            }),
-        };
-        let time_limit = optional(&mut wrong, "time_limit", &self.time_limit);
-        let run_time = optional(&mut wrong, "run_time", &self.run_time);
-        let period = optional(&mut wrong, "checkpoint.period", &self.checkpoint_period);
-        let save = optional(&mut wrong, "checkpoint.save", &self.checkpoint_save);
-        let (Some(pods), Some(gpus_per_pod), true) = (pods, gpus, wrong.is_empty()) else {
-            return Err(wrong);
-        };
-        let or = |text: &str, default: fn() -> String| match text.trim() {
-            "" => default(),
-            text => text.to_owned(),
-        };
-        Ok(SubmitJob {
-            team: self.team.trim().to_owned(),
-            name: self.name.trim().to_owned(),
-            project: or(&self.project, default_project),
-            kind: train(),
-            flavours: self
-                .flavours
-                .split(',')
-                .map(str::trim)
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-                .collect(),
-            image: self.image.trim().to_owned(),
-            priority: or(&self.priority, normal),
-            pods,
-            gpus_per_pod,
-            cpu_milli_per_pod: 0,
-            memory_mib_per_pod: 0,
-            topology: or(&self.topology, anywhere),
-            segment_pods,
-            time_limit,
-            checkpoint: period.map(|period| CheckpointRequest {
-                period,
-                save: save.unwrap_or_else(half_a_minute),
-                on_demand: true,
-            }),
-            preemptible: true,
-            restart_budget: None,
-            run_time,
-        })
-    }
-}
-
-fn read<T: std::str::FromStr<Err = String>>(
-    wrong: &mut Vec<FieldError>,
-    field: &str,
-    text: &str,
-) -> Option<T> {
-    match text.trim().parse() {
-        Ok(value) => Some(value),
-        Err(message) => flag(wrong, field, message),
-    }
-}
-
-fn optional<T: std::str::FromStr<Err = String>>(
-    wrong: &mut Vec<FieldError>,
-    field: &str,
-    text: &str,
-) -> Option<T> {
-    if text.trim().is_empty() {
-        None
-    } else {
-        read(wrong, field, text)
     }
 }
 

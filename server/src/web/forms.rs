@@ -67,7 +67,13 @@ async fn act(
     form: &SubmitForm,
     check: bool,
 ) -> Result<Outcome, ServiceError> {
-    let job = form.parse().map_err(ServiceError::Invalid)?;
+    let job = match form.parse() {
+        Ok(job) => job,
+        Err(_) => {
+            let catalog = door.control.everyone(actor).catalog().await?;
+            return Err(ServiceError::Invalid(form.wrong(&catalog)));
+        }
+    };
     let team = door
         .control
         .team_member(actor, &job.team)

@@ -74,3 +74,33 @@ fn a_form_that_does_not_parse_names_its_fields() {
         .collect();
     assert_eq!(fields, ["pods", "time_limit"]);
 }
+
+#[test]
+fn a_form_names_what_does_not_parse_and_what_cannot_be_together() {
+    let form = SubmitForm {
+        team: "fraud-ml".into(),
+        name: "A b".into(),
+        image: "i".into(),
+        flavours: "h100-80g".into(),
+        pods: "four".into(),
+        gpus_per_pod: "8".into(),
+        topology: "galaxy".into(),
+        time_limit: "1s".into(),
+        ..SubmitForm::default()
+    };
+    let wrong = form.wrong(&catalog());
+    let fields: Vec<_> = wrong.iter().map(|error| error.field.as_str()).collect();
+    assert_eq!(fields, ["pods", "name", "topology", "time_limit"]);
+    let segments = SubmitForm {
+        topology: "block".into(),
+        segment_pods: "3".into(),
+        ..form
+    };
+    let wrong = segments.wrong(&catalog());
+    let fields: Vec<_> = wrong.iter().map(|error| error.field.as_str()).collect();
+    assert_eq!(
+        fields,
+        ["pods", "name", "time_limit"],
+        "segments of unread pods are not judged"
+    );
+}
