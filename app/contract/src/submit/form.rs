@@ -1,0 +1,155 @@
+//! The form: text as it was typed, read into a request.
+
+use super::{CheckpointRequest, anywhere, default_project, flag, half_a_minute, normal, train};
+use crate::{Catalog, FieldError, Gpus, SubmitJob};
+use serde::{Deserialize, Serialize};
+
+/// The form's fields as they came: kept as typed, so that a refused form shows them again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubmitForm {
+    /// Team.
+    pub team: String,
+    /// Name.
+    pub name: String,
+    /// Project.
+    pub project: String,
+    /// Image.
+    pub image: String,
+    /// Flavours, in order, separated by commas.
+    pub flavours: String,
+    /// Pods.
+    pub pods: String,
+    /// GPUs per pod.
+    pub gpus_per_pod: String,
+    /// Topology.
+    pub topology: String,
+    /// Pods of a segment; empty = no segments.
+    pub segment_pods: String,
+    /// Priority.
+    pub priority: String,
+    /// Time limit; empty = the team's.
+    pub time_limit: String,
+    /// Checkpoint period; empty = saves nothing.
+    pub checkpoint_period: String,
+    /// Stall of one save.
+    pub checkpoint_save: String,
+    /// Running time of the work (simulated executor); empty = drawn.
+    pub run_time: String,
+    /// The form's own idempotency key: a second press of the button is the same job.
+    pub key: String,
+}
+
+impl SubmitForm {
+    /// The request, or every field that does not parse.
+    pub fn parse(&self) -> Result<SubmitJob, Vec<FieldError>> {
+        let (job, wrong) = self.read();
+        if wrong.is_empty() {
+            Ok(job)
+        } else {
+            Err(wrong)
+        }
+    }
+
+    /// Every wrong field: those that do not parse, and those that do and cannot be.
+    pub fn wrong(&self, catalog: &Catalog) -> Vec<FieldError> {
+        let (job, mut wrong) = self.read();
+        let unread: Vec<String> = wrong.iter().map(|error| error.field.clone()).collect();
+        // What is judged against a field that did not parse is judged once it does.
+        let leans_on = |field: &str| match field {
+            "segment_pods" => Some("pods"),
+            "checkpoint.save" => Some("checkpoint.period"),
+            _ => None,
+        };
+        let is_unread = |field: &str| unread.iter().any(|unread| unread == field);
+        let more = job.check(catalog).err().unwrap_or_default();
+        wrong.extend(more.into_iter().filter(|error| {
+            !is_unread(&error.field) && !leans_on(&error.field).is_some_and(is_unread)
+        }));
+        wrong
+    }
+
+    /// The request, with a stand-in where a field does not parse.
+    fn read(&self) -> (SubmitJob, Vec<FieldError>) {
+        let mut wrong = Vec::new();
+        let pods = self
+            .pods
+            .trim()
+            .parse()
+            .ok()
+            .or_else(|| flag(&mut wrong, "pods", "a whole number, from 1".into()));
+        let gpus: Option<Gpus> = read(&mut wrong, "gpus_per_pod", &self.gpus_per_pod);
+        let segment_pods = match self.segment_pods.trim() {
+            "" => None,
+            text => text.parse().ok().or_else(|| {
+                flag(
+                    &mut wrong,
+                    "segment_pods",
+                    "a whole number, or empty".into(),
+                )
+            }),
+        };
+        let time_limit = optional(&mut wrong, "time_limit", &self.time_limit);
+        let run_time = optional(&mut wrong, "run_time", &self.run_time);
+        let period = optional(&mut wrong, "checkpoint.period", &self.checkpoint_period);
+        let save = optional(&mut wrong, "checkpoint.save", &self.checkpoint_save);
+        let or = |text: &str, default: fn() -> String| match text.trim() {
+            "" => default(),
+            text => text.to_owned(),
+        };
+        let job = SubmitJob {
+            team: self.team.trim().to_owned(),
+            name: self.name.trim().to_owned(),
+            project: or(&self.project, default_project),
+            kind: train(),
+            flavours: self
+                .flavours
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .collect(),
+            image: self.image.trim().to_owned(),
+            priority: or(&self.priority, normal),
+            pods: pods.unwrap_or(1),
+            gpus_per_pod: gpus.unwrap_or(Gpus::whole(1)),
+            cpu_milli_per_pod: 0,
+            memory_mib_per_pod: 0,
+            topology: or(&self.topology, anywhere),
+            segment_pods,
+            time_limit,
+            checkpoint: period.map(|period| CheckpointRequest {
+                period,
+                save: save.unwrap_or_else(half_a_minute),
+                on_demand: true,
+            }),
+            preemptible: true,
+            restart_budget: None,
+            run_time,
+        };
+        (job, wrong)
+    }
+}
+
+fn read<T: std::str::FromStr<Err = String>>(
+    wrong: &mut Vec<FieldError>,
+    field: &str,
+    text: &str,
+) -> Option<T> {
+    match text.trim().parse() {
+        Ok(value) => Some(value),
+        Err(message) => flag(wrong, field, message),
+    }
+}
+
+fn optional<T: std::str::FromStr<Err = String>>(
+    wrong: &mut Vec<FieldError>,
+    field: &str,
+    text: &str,
+) -> Option<T> {
+    if text.trim().is_empty() {
+        None
+    } else {
+        read(wrong, field, text)
+    }
+}
