@@ -1,6 +1,7 @@
 //! The fold.
 
 use crate::lifecycle::{Next, Step, next};
+use crate::standby::{note_health, note_node};
 use crate::{
     Allocation, Checkpoint, CohortId, Event, Fact, FlavourId, FreeNode, Job, JobId, JobSpec,
     MilliGpu, Millis, Node, NodeId, PersonId, Phase, Placement, PodPlace, State, StopCause,
@@ -39,11 +40,15 @@ pub fn apply(state: &mut State, event: &Event) {
                 .for_each(|flavour| lay(state, &team.id, flavour));
         }
         Fact::TeamRemoved { team } => drop(state.teams.remove(team)),
-        Fact::NodeSet { node } => drop(state.nodes.insert(node.id, empty(node))),
+        Fact::NodeSet { node } => {
+            let before = state.nodes.insert(node.id, empty(node));
+            note_node(state, before.map(|free| free.node).as_ref(), node.id);
+        }
         Fact::NodeHealthSet { node, health, .. } => {
             if let Some(free) = state.nodes.get_mut(node) {
                 free.node.health = *health;
             }
+            note_health(state, *node);
         }
         Fact::PolicySet { policy } => {
             state.policy = policy.clone();

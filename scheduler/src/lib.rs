@@ -63,6 +63,7 @@ mod rate;
 mod reason;
 mod reserve;
 mod room;
+mod standby;
 mod state;
 mod units;
 
@@ -82,5 +83,6 @@ pub use policy::Policy;
 pub use quota::{QuotaFigures, entitlements, quota_figures};
 pub use rate::{COST_PER_CENT, Cents, Cost, RateCard, spread};
 pub use reason::{Blocker, Reason, Scope};
+pub use standby::stood_in_for;
 pub use state::{Counts, FreeNode, State, Turn};
 pub use units::{MilliGpu, MilliGpuMs, Millis};

@@ -4,7 +4,7 @@ use crate::count::{Counted, total};
 use crate::cycle::{Cycle, Offer};
 use crate::place::{Shape, seek};
 use crate::room::{PodAsk, Room, View, Yard};
-use crate::{Blocker, FlavourId, Health, JobSpec, MilliGpu, Scope, State, Topology};
+use crate::{Blocker, FlavourId, Health, JobSpec, MilliGpu, Scope, State, Topology, stood_in_for};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -25,9 +25,8 @@ pub(crate) struct Hardware<'a> {
 struct Total {
     /// Of all of them, whatever their health: the most there could be, since what is lost may come back.
     most: MilliGpu,
-    /// Of those not lost: what is told. A spare that has taken over is no spare any more and stands in for a lost node,
-    /// so a fleet of 4,096 GPUs is not said to have 4,104.
-    in_service: MilliGpu,
+    /// Of those for which no spare stands in: what is told, so that a fleet of 4,096 GPUs is not said to have 4,104.
+    told: MilliGpu,
 }
 
 impl<'a> Hardware<'a> {
@@ -35,6 +34,7 @@ impl<'a> Hardware<'a> {
     pub(crate) fn of(state: &'a State) -> Self {
         let (mut gpus, mut widest) = (BTreeMap::<_, Total>::new(), BTreeMap::new());
         let (mut cpu_milli, mut memory_mib) = (0, 0);
+        let stood_in_for = stood_in_for(state);
         for free in state.nodes.values() {
             let node = &free.node;
             cpu_milli = cpu_milli.max(node.cpu_milli);
@@ -45,8 +45,8 @@ impl<'a> Hardware<'a> {
                 let cards = MilliGpu::gpus(node.cards.into());
                 let total = gpus.entry(flavour).or_default();
                 total.most += cards;
-                if node.health != Health::Down {
-                    total.in_service += cards;
+                if !stood_in_for.contains(&node.id) {
+                    total.told += cards;
                 }
                 let widest: &mut MilliGpu = widest.entry(flavour).or_default();
                 *widest = cards.max(*widest);
@@ -99,7 +99,7 @@ fn exceeded(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Vec<Blocker> {
     if let Some((flavour, index)) = offer.flavour {
         let of_fleet = hardware.gpus.get(flavour).copied().unwrap_or_default();
         if spec.gpus() > of_fleet.most {
-            exceeds(spec.gpus(), of_fleet.in_service, Scope::Fleet);
+            exceeds(spec.gpus(), of_fleet.told, Scope::Fleet);
         }
         if let Some(team) = cycle.tree.team(&spec.team) {
             let maximum = cycle.tree.maximum(team, index);

@@ -1,8 +1,8 @@
 //! The state: what the fold of all events knows. Ended jobs leave it; the store keeps them.
 
 use crate::{
-    Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, MilliGpu, Millis, Node, NodeId, Policy,
-    Priority, RateCard, Team, TeamId, Topology,
+    Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, MilliGpu, Millis, Name, Node, NodeId,
+    Policy, Priority, RateCard, Team, TeamId, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -68,6 +68,9 @@ pub struct State {
     pub teams: BTreeMap<TeamId, Team>,
     /// Machines.
     pub nodes: BTreeMap<NodeId, FreeNode>,
+    /// Spares that a block is meant to have, by flavour and block: the most it had at once.
+    #[serde(default)]
+    pub spare_places: BTreeMap<FlavourId, BTreeMap<Name, u32>>,
     /// Jobs that have not ended.
     pub jobs: BTreeMap<JobId, Job>,
     /// `charged` of each team and flavour: the sum over its admitted, starting, running and recovering jobs. No zeros.

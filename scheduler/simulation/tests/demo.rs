@@ -3,7 +3,7 @@
 use scheduler::{
     Blocker, Event, Fact, FlavourId, Health, JobKind, JobSpec, MilliGpu, Millis, Name, Phase, Pool,
     Priority, Segments, State, TopologyMode, TopologyRequest, UsageLine, UsagePhase, plan,
-    would_start,
+    stood_in_for, would_start,
 };
 use simulation::audit::{Auditor, Breach};
 use simulation::demo::{A100, Arrival, H100, Item, demo_driver, history};
@@ -53,17 +53,18 @@ impl Sink for Watch {
         if let Fact::NodeHealthSet { node, .. } = &event.fact {
             let block = &state.nodes[node].node.domains[0];
             let in_service = in_service(state, block);
-            assert!(in_service <= 32, "{in_service} nodes in service in {block}");
+            assert_eq!(in_service, 32, "{block} after {event:?}");
         }
     }
 }
 
-/// Nodes of a block that count as part of the fleet: neither lost nor spare.
+/// Nodes of a block that count as part of the fleet: neither spare nor stood in for by one.
 fn in_service(state: &State, block: &Name) -> usize {
+    let beside = stood_in_for(state);
     let nodes = state.nodes.values().map(|free| &free.node);
     nodes
         .filter(|node| node.domains.first() == Some(block))
-        .filter(|node| !matches!(node.health, Health::Down | Health::Spare))
+        .filter(|node| node.health != Health::Spare && !beside.contains(&node.id))
         .count()
 }
 

@@ -4,7 +4,9 @@ use crate::engine::Live;
 use crate::period;
 use crate::words;
 use contract::{FlavourUse, FleetView, Gpus, NodeRow};
-use scheduler::{FlavourId, FreeNode, Health, JobId, MilliGpu, Millis, Name, Phase, Pool, State};
+use scheduler::{
+    FlavourId, FreeNode, Health, JobId, MilliGpu, Millis, Name, Phase, Pool, State, stood_in_for,
+};
 use std::collections::BTreeMap;
 
 /// Taken thousandths of a node's cards.
@@ -168,6 +170,7 @@ fn flavours(state: &State) -> Vec<FlavourUse> {
             (&flavour.id, use_of)
         })
         .collect();
+    let stood_in_for = stood_in_for(state);
     for free in state.nodes.values() {
         if let Some(sum) = free
             .node
@@ -175,7 +178,16 @@ fn flavours(state: &State) -> Vec<FlavourUse> {
             .as_ref()
             .and_then(|flavour| uses.get_mut(flavour))
         {
-            add_node(sum, free);
+            // A spare stands in for a lost node: one of the two adds nothing to what the fleet can hold.
+            let beside = free.node.health == Health::Spare || stood_in_for.contains(&free.node.id);
+            if beside {
+                // What a gang still holds there is busy until its exit is confirmed.
+                let busy = busy_of(free);
+                sum.busy.0 += busy;
+                sum.spare.0 += MilliGpu::gpus(u64::from(free.node.cards)).minus(busy);
+            } else {
+                add_node(sum, free);
+            }
         }
     }
     for allocation in state
@@ -210,28 +222,28 @@ fn flavours(state: &State) -> Vec<FlavourUse> {
     uses.into_values().collect()
 }
 
+/// Adds a node that counts for the fleet.
 fn add_node(sum: &mut FlavourUse, free: &FreeNode) {
     let all = MilliGpu::gpus(u64::from(free.node.cards));
     let busy = busy_of(free);
-    // A spare stands in for a lost node: it adds nothing to what the fleet can hold.
-    if free.node.health == Health::Spare {
-        sum.spare.0 += all;
-        return;
-    }
     sum.total.0 += all;
-    if free.node.pool == Pool::Notebook {
-        sum.notebook.0 += all;
-        return;
-    }
-    sum.busy.0 += busy;
-    match free.node.health {
-        Health::Ready => sum.free.0 += all.minus(busy),
-        Health::Spare
-        | Health::Degraded
-        | Health::Cordoned
-        | Health::Draining
-        | Health::Down
-        | Health::Quarantined => {
+    match (free.node.health, free.node.pool) {
+        // Who uses what of a notebook's card is not told apart yet.
+        (Health::Ready, Pool::Notebook) => sum.notebook.0 += all,
+        (Health::Ready, Pool::Batch) => {
+            sum.busy.0 += busy;
+            sum.free.0 += all.minus(busy);
+        }
+        (
+            Health::Spare
+            | Health::Degraded
+            | Health::Cordoned
+            | Health::Draining
+            | Health::Down
+            | Health::Quarantined,
+            _,
+        ) => {
+            sum.busy.0 += busy;
             sum.broken.0 += all.minus(busy);
         }
     }

@@ -7,6 +7,7 @@ use crate::words;
 use contract::{Gpus, MapBlock, MapCard, MapNode, MapRack, MapView};
 use scheduler::{
     FlavourId, FreeNode, Health, Job, JobId, MilliGpu, Millis, Name, NodeId, Pool, State,
+    stood_in_for,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ pub(crate) fn map(live: &Live, now: Millis, sees: impl Fn(JobId) -> bool) -> Map
     let rooms = blocks(state);
     let spares = spares_of_a_block(&rooms);
     let held = held_cards(state);
+    let stood_in_for = stood_in_for(state);
     let mut by_block: BTreeMap<(Name, FlavourId), Vec<&FreeNode>> = BTreeMap::new();
     for free in state.nodes.values() {
         if let (Some(flavour), Some(block)) = (&free.node.flavour, free.node.domains.first()) {
@@ -37,7 +39,10 @@ pub(crate) fn map(live: &Live, now: Millis, sees: impl Fn(JobId) -> bool) -> Map
                 total: Gpus(
                     nodes
                         .iter()
-                        .filter(|free| free.node.health != Health::Spare)
+                        .filter(|free| {
+                            free.node.health != Health::Spare
+                                && !stood_in_for.contains(&free.node.id)
+                        })
                         .map(|free| MilliGpu::gpus(u64::from(free.node.cards)))
                         .sum(),
                 ),
