@@ -281,6 +281,10 @@ pub struct JobView {
     pub events: Vec<EventView>,
     /// Running time so far, in milliseconds, over all attempts.
     pub ran_ms: u64,
+    /// Running time since the later of its last durable checkpoint and its start, in milliseconds: lost if it stopped now.
+    pub at_risk_ms: u64,
+    /// The same in GPU-hours: what an interruption now would be charged with.
+    pub at_risk_gpu_hours: String,
     /// Cost so far: own, borrowed, failed launches, total.
     pub bill: JobBill,
     /// What was asked for.

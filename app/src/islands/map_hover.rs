@@ -28,6 +28,8 @@ mod browser {
 
     /// Room that the tooltip takes at most, in pixels.
     const TIP_WIDE: f64 = 320.0;
+    /// Marks the node that is looked at; a refresh leaves it.
+    const AT: &str = "data-at";
 
     #[derive(Clone, Copy)]
     struct Tip {
@@ -38,7 +40,10 @@ mod browser {
     pub(super) fn start(words: RwSignal<String>, place: RwSignal<(f64, f64)>, tip: NodeRef<Div>) {
         let shown = Tip { words, place };
         reachable();
-        crate::islands::live::on_refresh(reachable);
+        crate::islands::live::on_refresh(move || {
+            reachable();
+            shown.look_again();
+        });
         listen("pointerover", move |event| shown.follow(&event));
         listen("focusout", move |_| shown.leave());
         listen("keydown", move |event| {
@@ -92,13 +97,20 @@ mod browser {
     impl Tip {
         fn show(self, node: &Element) {
             unmark();
-            let _ = node.class_list().add_1("at");
+            let _ = node.set_attribute(AT, "");
             let area = node.get_bounding_client_rect();
             let room = window().inner_width().ok().and_then(|wide| wide.as_f64());
             let rightmost = room.unwrap_or(1_024.0) - TIP_WIDE;
             let left = area.left().min(rightmost).max(8.0);
             self.place.set((left, area.bottom() + 6.0));
             self.words.set(words_of(node));
+        }
+
+        /// The page is fresh: what is looked at may have other words now.
+        fn look_again(self) {
+            if let Some(node) = all(".nd[data-at]").first() {
+                self.words.set(words_of(node));
+            }
         }
 
         fn leave(self) {
@@ -124,9 +136,7 @@ mod browser {
             if nodes.is_empty() {
                 return;
             }
-            let at = nodes
-                .iter()
-                .position(|node| node.class_list().contains("at"));
+            let at = nodes.iter().position(|node| node.has_attribute(AT));
             let column = |index: usize| nodes[index].get_attribute("x");
             let rack = |at: usize| {
                 let here = column(at);
@@ -150,8 +160,8 @@ mod browser {
     }
 
     fn unmark() {
-        for node in all(".nd.at") {
-            let _ = node.class_list().remove_1("at");
+        for node in all(".nd[data-at]") {
+            let _ = node.remove_attribute(AT);
         }
     }
 }

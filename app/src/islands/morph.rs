@@ -6,7 +6,7 @@ use wasm_bindgen::JsCast;
 use web_sys::{Element, Node};
 
 /// What the reader or an island has set, and the server does not know.
-const KEPT: [&str; 3] = ["open", "tabindex", "data-words"];
+const KEPT: [&str; 4] = ["open", "tabindex", "data-words", "data-at"];
 
 /// Makes `old` equal to `new`.
 pub fn morph(old: &Element, new: &Element) {

@@ -1,12 +1,12 @@
 //! A team's bill of a month: by project, by job, day by day; the same figures as the CSV.
 
 use super::Page;
-use super::bills::{months, range, totals};
+use super::bills::{months, range, sums, total_row, totals};
 use crate::PageContext;
 use crate::forms;
 use crate::islands::DayChart;
 use crate::parts::{
-    PageHead, amount, blank, count, day_name, gpu_hours, month_name, price, rounded,
+    Col, PageHead, Sheet, amount, blank, count, day_name, gpu_hours, month_name, price, rounded,
 };
 use crate::url::Url;
 use contract::{BillLine, BillView, DayUsage};
@@ -56,7 +56,7 @@ fn projects(bill: &BillView) -> AnyView {
         .map(|project| {
             let totals = &project.totals;
             view! {
-                <tr id=format!("project-{}", project.project)>
+                <tr>
                     <th scope="row">{project.project.clone()}</th>
                     <td class="n q">{count(project.jobs)}</td>
                     <td class="n">{gpu_hours(&totals.gpu_hours)}</td>
@@ -65,50 +65,22 @@ fn projects(bill: &BillView) -> AnyView {
                     <td class="n"><b>{amount(&totals.amount)}</b></td>
                 </tr>
             }
+            .into_any()
         })
         .collect();
-    let totals = &bill.totals;
     let content = if rows.is_empty() {
         blank("No usage in this month.", None).into_any()
     } else {
-        view! {
-            <div class="scroll" tabindex="0">
-                <table class="bill">
-                    <caption class="sr">"By project"</caption>
-                    {heads("Project", "Jobs", &bill.currency)}
-                    <tbody>{rows}</tbody>
-                    <tfoot>
-                        <tr>
-                            <th scope="row">"Total"</th>
-                            <td></td>
-                            <td class="n">{gpu_hours(&totals.gpu_hours)}</td>
-                            <td class="n">{amount(&totals.own_amount)}</td>
-                            <td class="n">{amount(&totals.borrowed_amount)}</td>
-                            <td class="n">{amount(&totals.amount)}</td>
-                        </tr>
-                    </tfoot>
-                </table>
-            </div>
+        Sheet {
+            caption: "By project".to_owned(),
+            class: "bill",
+            cols: sums("Project", &bill.currency),
+            rows,
+            foot: Some(total_row(None, &bill.totals)),
         }
-        .into_any()
+        .view()
     };
     view! { <section><h2>"By project"</h2>{content}</section> }.into_any()
-}
-
-fn heads(first: &'static str, second: &'static str, currency: &str) -> AnyView {
-    view! {
-        <thead>
-            <tr>
-                <th scope="col">{first}</th>
-                <th scope="col" class="n">{second}</th>
-                <th scope="col" class="n">"GPU-hours"</th>
-                <th scope="col" class="n">"Own"</th>
-                <th scope="col" class="n">"Borrowed"</th>
-                <th scope="col" class="n">"Total, "{currency.to_owned()}</th>
-            </tr>
-        </thead>
-    }
-    .into_any()
 }
 
 /// The chart, with the server's own drawing below until Chart.js has drawn, and the table behind it.
@@ -125,8 +97,21 @@ fn days(bill: &BillView) -> AnyView {
                     <td class="n">{gpu_hours(&day.borrowed_gpu_hours)}</td>
                 </tr>
             }
+            .into_any()
         })
         .collect();
+    let table = Sheet {
+        caption: "GPU-hours by day".to_owned(),
+        class: "",
+        cols: vec![
+            Col::Text("Day"),
+            Col::Number("Own"),
+            Col::Number("Borrowed"),
+        ],
+        rows,
+        foot: None,
+    }
+    .tall(Some("days"));
     view! {
         <section class="panel" id="days-panel">
             <h2>"Day by day, GPU-hours"</h2>
@@ -137,13 +122,7 @@ fn days(bill: &BillView) -> AnyView {
             </ul>
             <details class="more" id="days-table">
                 <summary>"As a table"</summary>
-                <div class="scroll tall" tabindex="0">
-                    <table id="days">
-                        <caption class="sr">"GPU-hours by day"</caption>
-                        <thead><tr><th scope="col">"Day"</th><th scope="col" class="n">"Own"</th><th scope="col" class="n">"Borrowed"</th></tr></thead>
-                        <tbody data-live="days">{rows}</tbody>
-                    </table>
-                </div>
+                {table}
             </details>
         </section>
     }
@@ -190,27 +169,27 @@ fn lines(bill: &BillView) -> AnyView {
         let csv = forms::bill_csv(bill.team.as_deref().unwrap_or_default(), &bill.month);
         view! { <p class="q">{count(rest as u64)}" more lines are in the "<a class="link" href=csv download>"CSV"</a>", which has all of them."</p> }
     });
+    let table = Sheet {
+        caption: "By job and flavour".to_owned(),
+        class: "bill",
+        cols: vec![
+            Col::Text("Job"),
+            Col::Text("Project"),
+            Col::Text("Owner"),
+            Col::Text("Flavour"),
+            Col::Number("GPU-hours"),
+            Col::Number("Own"),
+            Col::Number("Borrowed"),
+            Col::Money("Total", bill.currency.clone()),
+        ],
+        rows,
+        foot: None,
+    }
+    .view();
     view! {
         <section class="lines-section">
             <h2>"By job, "{count(bill.lines.len() as u64)}" lines"</h2>
-            <div class="scroll" tabindex="0">
-                <table class="bill">
-                    <caption class="sr">"By job and flavour"</caption>
-                    <thead>
-                        <tr>
-                            <th scope="col">"Job"</th>
-                            <th scope="col">"Project"</th>
-                            <th scope="col">"Owner"</th>
-                            <th scope="col">"Flavour"</th>
-                            <th scope="col" class="n">"GPU-hours"</th>
-                            <th scope="col" class="n">"Own"</th>
-                            <th scope="col" class="n">"Borrowed"</th>
-                            <th scope="col" class="n">"Total, "{bill.currency.clone()}</th>
-                        </tr>
-                    </thead>
-                    <tbody>{rows}</tbody>
-                </table>
-            </div>
+            {table}
             {rest}
         </section>
     }

@@ -3,11 +3,11 @@
 use super::Page;
 use crate::PageContext;
 use crate::parts::{
-    PageHead, amount, blank, count, exact, fact, facts, gpu_hours, month_name, price, rounded,
-    zone_name,
+    Col, PageHead, Sheet, amount, blank, count, exact, fact, facts, gpu_hours, month_name, price,
+    rounded, zone_name,
 };
 use crate::url::Url;
-use contract::{BillView, TeamBill};
+use contract::{BillTotals, BillView, TeamBill};
 use leptos::prelude::*;
 
 /// The page.
@@ -111,43 +111,48 @@ pub fn range(bill: &BillView) -> AnyView {
     .into_any()
 }
 
+/// Columns of a table of sums.
+pub fn sums(first: &'static str, currency: &str) -> Vec<Col> {
+    vec![
+        Col::Text(first),
+        Col::Number("Jobs"),
+        Col::Number("GPU-hours"),
+        Col::Number("Own"),
+        Col::Number("Borrowed"),
+        Col::Money("Total", currency.to_owned()),
+    ]
+}
+
+/// The row below; jobs that are in several rows are not added up.
+pub fn total_row(jobs: Option<u64>, totals: &BillTotals) -> AnyView {
+    view! {
+        <tr>
+            <th scope="row">"Total"</th>
+            <td class="n">{jobs.map(count)}</td>
+            <td class="n">{gpu_hours(&totals.gpu_hours)}</td>
+            <td class="n">{amount(&totals.own_amount)}</td>
+            <td class="n">{amount(&totals.borrowed_amount)}</td>
+            <td class="n">{amount(&totals.amount)}</td>
+        </tr>
+    }
+    .into_any()
+}
+
 fn table(bill: &BillView) -> AnyView {
     let rows: Vec<_> = bill
         .teams
         .iter()
         .map(|team| row(team, &bill.month))
         .collect();
-    let totals = &bill.totals;
     let jobs: u64 = bill.teams.iter().map(|team| team.jobs).sum();
-    view! {
-        <div class="scroll" tabindex="0">
-            <table class="bill">
-                <caption class="sr">"By team, in "{bill.currency.clone()}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"Team"</th>
-                        <th scope="col" class="n">"Jobs"</th>
-                        <th scope="col" class="n">"GPU-hours"</th>
-                        <th scope="col" class="n">"Own"</th>
-                        <th scope="col" class="n">"Borrowed"</th>
-                        <th scope="col" class="n">"Total, "{bill.currency.clone()}</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-                <tfoot>
-                    <tr>
-                        <th scope="row">"Total"</th>
-                        <td class="n">{count(jobs)}</td>
-                        <td class="n">{gpu_hours(&totals.gpu_hours)}</td>
-                        <td class="n">{amount(&totals.own_amount)}</td>
-                        <td class="n">{amount(&totals.borrowed_amount)}</td>
-                        <td class="n">{amount(&totals.amount)}</td>
-                    </tr>
-                </tfoot>
-            </table>
-        </div>
+    Sheet {
+        caption: format!("By team, in {}", bill.currency),
+        class: "bill",
+        cols: sums("Team", &bill.currency),
+        rows,
+        foot: Some(total_row(Some(jobs), &bill.totals)),
     }
-    .into_any()
+    .view()
 }
 
 fn row(team: &TeamBill, month: &str) -> AnyView {

@@ -2,12 +2,12 @@
 
 use super::Page;
 use super::job_parts::{
-    asked_for, at_risk, checkpoints, cost, same_elsewhere, what_happened, where_it_runs,
+    asked_for, checkpoints, cost, same_elsewhere, what_happened, where_it_runs,
 };
 use crate::PageContext;
 use crate::forms;
 use crate::parts::{
-    Field, PageHead, badge, clock, count, gpus, reason_block, span, span_ms, steps_strip,
+    Field, PageHead, badge, clock, count, gpus, reason_block, rounded, span, span_ms, steps_strip,
     text_field, when,
 };
 use crate::url::{LIVE, QueueUrl, Start, Url};
@@ -43,8 +43,7 @@ pub async fn job(context: &PageContext, id: u64) -> Page {
     let cancel = cancel(&job, &context.errors);
     Ok(view! {
         <PageHead title=row.name.clone() crumbs=crumbs say=say(&job)>
-            <a class="btn quiet" href=like>"Clone"</a>
-            {cancel}
+            <div class="acts" data-live="actions"><a class="btn quiet" href=like>"Clone"</a>{cancel}</div>
         </PageHead>
         <div data-live="steps">{steps_strip(&job.steps, job.now)}</div>
         <div class="grid two">
@@ -110,6 +109,33 @@ fn say(job: &JobView) -> AnyView {
     view! { {badge(row.state, row.reason.as_ref())}{stopping}" "{rest} }.into_any()
 }
 
+/// What cancelling costs, in words.
+fn loss(job: &JobView) -> String {
+    let held = contract::gpu_count(job.row.gpus.0);
+    let kept = job.checkpoints.first().map_or_else(String::new, |last| {
+        format!(
+            " Its last checkpoint stays, with {} of work.",
+            span_ms(last.progress_ms)
+        )
+    });
+    match job.row.state {
+        JobState::Running | JobState::Reclaiming => {
+            let lost = rounded(&job.at_risk_gpu_hours, 1);
+            format!("Gives {held} back. Work since the last checkpoint is lost: {lost} GPU-hours.")
+        }
+        JobState::Admitted | JobState::Starting | JobState::Recovering => {
+            format!("Gives {held} back.{kept}")
+        }
+        JobState::Queued
+        | JobState::Succeeded
+        | JobState::Failed
+        | JobState::Cancelled
+        | JobState::TimedOut => {
+            format!("It holds no GPU: it loses its place in the queue.{kept}")
+        }
+    }
+}
+
 /// Cancelling, in place: what is lost is said before it is done. Without a script it works the same.
 fn cancel(job: &JobView, errors: &[FieldError]) -> Option<AnyView> {
     let row = &job.row;
@@ -131,19 +157,7 @@ fn cancel(job: &JobView, errors: &[FieldError]) -> Option<AnyView> {
             .into_any(),
         );
     }
-    let holds = matches!(
-        row.state,
-        JobState::Running | JobState::Reclaiming | JobState::Starting
-    );
-    let loss = if holds {
-        let lost = at_risk(job);
-        format!(
-            "Gives {} back. Work since the last checkpoint is lost: {lost} GPU-hours.",
-            contract::gpu_count(row.gpus.0)
-        )
-    } else {
-        "It holds no GPU: nothing is lost but its place in the queue.".to_owned()
-    };
+    let loss = loss(job);
     let field = Field {
         name: "why",
         label: "Why (for those who read it later)",
@@ -158,7 +172,7 @@ fn cancel(job: &JobView, errors: &[FieldError]) -> Option<AnyView> {
                 <summary class="btn">"Cancel…"</summary>
                 <form class="panel" method="post" action=forms::cancel(row.id)>
                     <h2>"Cancel "{row.name.clone()}"?"</h2>
-                    <p data-live="loss">{loss}</p>
+                    <p>{loss}</p>
                     {text_field(field, "", None)}
                     <button class="btn danger">"Cancel this one job"</button>
                 </form>

@@ -2,8 +2,8 @@
 
 use crate::forms;
 use crate::parts::{
-    Block, Mark, amount, blank, block_svg, card_key, clock, exact, gpu_hours, gpus, plural, price,
-    rounded, span, span_ms, when,
+    Block, Col, Mark, Sheet, amount, blank, block_svg, card_key, clock, exact, gpu_hours, gpus,
+    plural, price, rounded, span, span_ms, when,
 };
 use contract::{JobState, JobView, MapBlock, MapNode, PlaceView, Span};
 use leptos::prelude::*;
@@ -76,36 +76,27 @@ fn ranks(place: &PlaceView) -> Option<AnyView> {
         .enumerate()
         .map(|(rank, (node, cards))| {
             let cards: Vec<_> = cards.iter().map(ToString::to_string).collect();
-            view! { <tr><td class="n">{rank}</td><td>{node.clone()}</td><td>{cards.join(" ")}</td></tr> }
+            view! { <tr><td class="n">{rank}</td><td>{node.clone()}</td><td>{cards.join(" ")}</td></tr> }.into_any()
         })
         .collect();
     let said = plural(rows.len() as u64, "pod", "pods");
     (!rows.is_empty()).then(|| {
+        let table = Sheet {
+            caption: "Ranks".to_owned(),
+            class: "",
+            cols: vec![Col::Number("Rank"), Col::Text("Node"), Col::Text("Cards")],
+            rows,
+            foot: None,
+        }
+        .tall(None);
         view! {
             <details class="more" id="ranks">
                 <summary>{said}", rank by rank"</summary>
-                <div class="scroll tall" tabindex="0">
-                    <table>
-                        <thead><tr><th scope="col" class="n">"Rank"</th><th scope="col">"Node"</th><th scope="col">"Cards"</th></tr></thead>
-                        <tbody>{rows}</tbody>
-                    </table>
-                </div>
+                {table}
             </details>
         }
         .into_any()
     })
-}
-
-/// Milliseconds of work since the last durable checkpoint.
-fn at_risk_ms(job: &JobView) -> u64 {
-    let saved = job.checkpoints.first().map_or(0, |last| last.progress_ms);
-    job.ran_ms.saturating_sub(saved)
-}
-
-/// GPU-hours since the last durable checkpoint, to one decimal.
-pub fn at_risk(job: &JobView) -> String {
-    let held = job.row.gpus.0.over(Span::from_millis(at_risk_ms(job)).0);
-    rounded(&contract::gpu_hours(held), 1)
 }
 
 /// How it saves, how old the last durable checkpoint is, and what is at risk now.
@@ -123,8 +114,9 @@ pub fn checkpoints(job: &JobView) -> Option<AnyView> {
     let last = job.checkpoints.first().map(|last| {
         view! { " The last durable one is "<b title=exact(last.at)>{span(last.at, now)}</b>" old." }
     });
-    let risk =
-        live.then(|| view! { " At risk now: "<b class="nw">{at_risk(job)}" GPU-hours"</b>"." });
+    let at_risk = rounded(&job.at_risk_gpu_hours, 1);
+    let risk = (live && job.at_risk_ms > 0)
+        .then(|| view! { " At risk now: "<b class="nw">{at_risk}" GPU-hours"</b>"." });
     let rows: Vec<_> = job
         .checkpoints
         .iter()
@@ -139,27 +131,29 @@ pub fn checkpoints(job: &JobView) -> Option<AnyView> {
                     <td class="n">{bytes(one.bytes)}</td>
                 </tr>
             }
+            .into_any()
         })
         .collect();
     let table = (!rows.is_empty()).then(|| {
+        let table = Sheet {
+            caption: "Checkpoints".to_owned(),
+            class: "",
+            cols: vec![
+                Col::Number("No."),
+                Col::Text("Durable at"),
+                Col::Number("Attempt"),
+                Col::Number("Holds"),
+                Col::Number("Stall"),
+                Col::Number("Size"),
+            ],
+            rows,
+            foot: None,
+        }
+        .tall(None);
         view! {
             <details class="more" id="checkpoints-table">
                 <summary>{plural(job.checkpoint_count, "checkpoint", "checkpoints")}", as a table"</summary>
-                <div class="scroll tall" tabindex="0">
-                    <table>
-                        <thead>
-                            <tr>
-                                <th scope="col" class="n">"No."</th>
-                                <th scope="col">"Durable at"</th>
-                                <th scope="col" class="n">"Attempt"</th>
-                                <th scope="col" class="n">"Holds"</th>
-                                <th scope="col" class="n">"Stall"</th>
-                                <th scope="col" class="n">"Size"</th>
-                            </tr>
-                        </thead>
-                        <tbody>{rows}</tbody>
-                    </table>
-                </div>
+                {table}
             </details>
         }
     });
@@ -202,7 +196,7 @@ fn risk_chart(job: &JobView) -> Option<AnyView> {
         .collect();
     let now = job.row.ended.unwrap_or(job.now).as_millisecond();
     if matches!(job.row.state, JobState::Running | JobState::Reclaiming) {
-        ramps.push((now - i64::try_from(at_risk_ms(job)).unwrap_or(0), now));
+        ramps.push((now - i64::try_from(job.at_risk_ms).unwrap_or(0), now));
     }
     let from = ramps.iter().map(|(start, _)| *start).min()?;
     let highest = ramps
@@ -295,7 +289,7 @@ pub fn what_happened(job: &JobView) -> AnyView {
     let events = if events.is_empty() {
         blank("Nothing yet.", None).into_any()
     } else {
-        view! { <div class="scroll tall" tabindex="0"><table class="events"><tbody>{events}</tbody></table></div> }.into_any()
+        view! { <div class="scroll tall" tabindex="0" role="region" aria-label="Events"><table class="events"><tbody>{events}</tbody></table></div> }.into_any()
     };
     view! { <section class="panel" id="events"><h2>"What happened"</h2>{cuts}{events}</section> }
         .into_any()

@@ -4,7 +4,7 @@ use super::Page;
 use crate::PageContext;
 use crate::islands::MapHover;
 use crate::parts::{
-    Block, Mark, PageHead, blank, block_svg, by_size, card_key, count, gpus, plural,
+    Block, Col, Mark, PageHead, Sheet, blank, block_svg, by_size, card_key, count, gpus, plural,
 };
 use crate::url::{MapLook, MapUrl, Url};
 use contract::{FleetView, MapBlock, MapCard, MapNode, MapView};
@@ -23,7 +23,11 @@ pub async fn map(context: &PageContext, url: &MapUrl) -> Page {
             return Err(ServiceError::NotFound(format!("block {wanted}")));
         }
     }
-    let say = summary(&fleet, &map).into_any();
+    let say = match (&url.block, map.blocks.first()) {
+        (Some(_), Some(block)) => of_one(block),
+        _ => summary(&fleet, &map),
+    };
+    let say = say.into_any();
     let other = MapUrl {
         look: match url.look {
             MapLook::Picture => MapLook::Table,
@@ -63,6 +67,17 @@ pub async fn map(context: &PageContext, url: &MapUrl) -> Page {
     .into_any())
 }
 
+fn of_one(block: &MapBlock) -> String {
+    format!(
+        "Block {} of {}: {} of {} busy; {}.",
+        block.name,
+        block.flavour,
+        gpus(block.busy),
+        contract::gpu_count(block.total.0),
+        block.note
+    )
+}
+
 fn summary(fleet: &FleetView, map: &MapView) -> String {
     let flavours: Vec<_> = by_size(&fleet.flavours)
         .into_iter()
@@ -85,12 +100,7 @@ fn summary(fleet: &FleetView, map: &MapView) -> String {
         .iter()
         .map(|flavour| flavour.whole_blocks_free)
         .sum();
-    let sick: u32 = fleet
-        .unhealthy
-        .iter()
-        .filter(|(health, _)| health != "spare")
-        .map(|(_, nodes)| nodes)
-        .sum();
+    let sick: u32 = fleet.unhealthy.iter().map(|(_, nodes)| nodes).sum();
     let whole = match whole {
         0 => "No block is whole and free".to_owned(),
         1 => "One whole block is free".to_owned(),
@@ -225,29 +235,26 @@ fn blocks(map: &MapView) -> AnyView {
                     <td class="n">{count(cards(MapCard::Broken))}</td>
                 </tr>
             }
+            .into_any()
         })
         .collect();
-    view! {
-        <div class="scroll" tabindex="0">
-            <table>
-                <caption class="sr">"Blocks"</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"Block"</th>
-                        <th scope="col">"Flavour"</th>
-                        <th scope="col">"Room"</th>
-                        <th scope="col" class="n">"GPUs"</th>
-                        <th scope="col" class="n">"Busy"</th>
-                        <th scope="col" class="n">"Borrowed"</th>
-                        <th scope="col" class="n">"Free"</th>
-                        <th scope="col" class="n">"Broken"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
+    Sheet {
+        caption: "Blocks".to_owned(),
+        class: "",
+        cols: vec![
+            Col::Text("Block"),
+            Col::Text("Flavour"),
+            Col::Text("Room"),
+            Col::Number("GPUs"),
+            Col::Number("Busy"),
+            Col::Number("Borrowed"),
+            Col::Number("Free"),
+            Col::Number("Broken"),
+        ],
+        rows,
+        foot: None,
     }
-    .into_any()
+    .view()
 }
 
 fn nodes(block: &MapBlock) -> AnyView {
@@ -260,26 +267,22 @@ fn nodes(block: &MapBlock) -> AnyView {
         .flat_map(|rack| rack.nodes.iter().map(move |node| (rack, node)))
         .map(|(rack, node)| node_row(&rack.name, node))
         .collect();
-    view! {
-        <div class="scroll" tabindex="0">
-            <table>
-                <caption class="sr">"Nodes of "{block.name.clone()}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"Node"</th>
-                        <th scope="col">"Rack"</th>
-                        <th scope="col">"Health"</th>
-                        <th scope="col" class="n">"In use"</th>
-                        <th scope="col" class="n">"Free"</th>
-                        <th scope="col">"Teams"</th>
-                        <th scope="col">"Jobs that you may see"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
+    Sheet {
+        caption: format!("Nodes of {}", block.name),
+        class: "",
+        cols: vec![
+            Col::Text("Node"),
+            Col::Text("Rack"),
+            Col::Text("Health"),
+            Col::Number("In use"),
+            Col::Number("Free"),
+            Col::Text("Teams"),
+            Col::Text("Jobs that you may see"),
+        ],
+        rows,
+        foot: None,
     }
-    .into_any()
+    .view()
 }
 
 fn node_row(rack: &str, node: &MapNode) -> AnyView {

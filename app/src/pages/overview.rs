@@ -205,7 +205,6 @@ fn fleet_line(fleet: &FleetView) -> String {
     let sick: Vec<_> = fleet
         .unhealthy
         .iter()
-        .filter(|(health, _)| health != "spare")
         .map(|(health, nodes)| {
             format!(
                 "{} {health}",

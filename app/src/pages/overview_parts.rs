@@ -166,11 +166,7 @@ pub fn quota_panel(teams: &[TeamView]) -> Vec<AnyView> {
 pub fn needs_someone(seen: &Seen) -> AnyView {
     let fleet = &seen.fleet;
     let mut rows: Vec<AnyView> = Vec::new();
-    for (health, nodes) in fleet
-        .unhealthy
-        .iter()
-        .filter(|(health, _)| health != "spare")
-    {
+    for (health, nodes) in fleet.unhealthy.iter() {
         let table = Url::Map(MapUrl::default()).to_string();
         let words = format!(
             "{} {health}",

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::PageContext;
-use crate::parts::{PageHead, blank, by_size, gpus, plural, quota_bar, quota_key};
+use crate::parts::{Col, PageHead, Sheet, blank, by_size, gpus, plural, quota_bar, quota_key};
 use crate::url::{LIVE, Url};
 use contract::{CohortView, FlavourUse, Gpus, QuotaView, TeamView};
 use control::ServiceError;
@@ -122,29 +122,25 @@ fn table(tree: &[CohortView], flavour: &str, mine: &[String]) -> AnyView {
             std::iter::once(head).chain(teams).collect::<Vec<_>>()
         })
         .collect();
-    view! {
-        <div class="scroll" tabindex="0">
-            <table class="quotas">
-                <caption class="sr">"Quotas of "{flavour.to_owned()}</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"Cohort and team"</th>
-                        <th scope="col"><span class="sr">"Use of quota"</span></th>
-                        <th scope="col" class="n">"Nominal"</th>
-                        <th scope="col" class="n">"Own use"</th>
-                        <th scope="col" class="n">"Borrowed"</th>
-                        <th scope="col" class="n">"Lent"</th>
-                        <th scope="col" class="n">"Available"</th>
-                        <th scope="col" class="n">"May borrow"</th>
-                        <th scope="col" class="n">"Lends at most"</th>
-                        <th scope="col" class="n">"Waiting"</th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
+    Sheet {
+        caption: format!("Quotas of {flavour}"),
+        class: "quotas",
+        cols: vec![
+            Col::Text("Cohort and team"),
+            Col::Unseen("Use of quota"),
+            Col::Number("Nominal"),
+            Col::Number("Own use"),
+            Col::Number("Borrowed"),
+            Col::Number("Lent"),
+            Col::Number("Available"),
+            Col::Number("May borrow"),
+            Col::Number("Lends at most"),
+            Col::Number("Waiting"),
+        ],
+        rows,
+        foot: None,
     }
-    .into_any()
+    .view()
 }
 
 /// A line of the table.

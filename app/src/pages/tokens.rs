@@ -3,7 +3,7 @@
 use super::Page;
 use crate::PageContext;
 use crate::forms;
-use crate::parts::{Field, PageHead, blank, choice, exact, plural, text_field, when};
+use crate::parts::{Col, Field, PageHead, Sheet, blank, choice, exact, plural, text_field, when};
 use contract::{NewToken, TokenView};
 use jiff::Timestamp;
 use leptos::prelude::*;
@@ -73,27 +73,24 @@ fn table(tokens: &[TokenView], now: Timestamp) -> AnyView {
                     </td>
                 </tr>
             }
+            .into_any()
         })
         .collect();
-    view! {
-        <div class="scroll" tabindex="0">
-            <table>
-                <caption class="sr">"Your tokens"</caption>
-                <thead>
-                    <tr>
-                        <th scope="col">"For"</th>
-                        <th scope="col">"Begins with"</th>
-                        <th scope="col">"Made"</th>
-                        <th scope="col">"Last used"</th>
-                        <th scope="col">"Ends"</th>
-                        <th scope="col"><span class="sr">"End it"</span></th>
-                    </tr>
-                </thead>
-                <tbody>{rows}</tbody>
-            </table>
-        </div>
+    Sheet {
+        caption: "Your tokens".to_owned(),
+        class: "",
+        cols: vec![
+            Col::Text("For"),
+            Col::Text("Begins with"),
+            Col::Text("Made"),
+            Col::Text("Last used"),
+            Col::Text("Ends"),
+            Col::Unseen("End it"),
+        ],
+        rows,
+        foot: None,
     }
-    .into_any()
+    .view()
 }
 
 fn make(context: &PageContext) -> AnyView {

@@ -9,6 +9,7 @@ mod head;
 mod number;
 mod rail;
 mod reason;
+mod sheet;
 mod steps;
 mod time;
 
@@ -21,6 +22,7 @@ pub use head::PageHead;
 pub use number::{amount, capital, count, gpu_hours, gpus, plural, price, rounded};
 pub use rail::{Frame, rail};
 pub use reason::{reason_block, reason_line};
+pub use sheet::{Col, Sheet};
 pub use steps::steps_strip;
 pub use time::{
     age, clock, day_name, exact, month_name, span, span_ms, time_of_day, when, zone_name,

@@ -186,6 +186,7 @@ impl Visible {
             .started
             .map_or(Millis(0), |started| seen.now.since(started));
         let ran = Millis(record.ran_ms) + running;
+        let at_risk = view::unsaved(seen.started, checkpoints.first(), seen.now);
         let own = seen.overlay.own(id).or_else(|| {
             Some((
                 MilliGpu(record.own_milli?),
@@ -218,6 +219,8 @@ impl Visible {
                 .map(|entry| events::view(entry, &seen.state))
                 .collect(),
             ran_ms: ran.0,
+            at_risk_ms: at_risk.0,
+            at_risk_gpu_hours: contract::gpu_hours(MilliGpu(record.gpus_milli).over(at_risk)),
             bill,
             spec,
             may_cancel: refused.is_none(),

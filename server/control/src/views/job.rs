@@ -184,6 +184,18 @@ pub(crate) fn checkpoints(saves: &[Entry], limit: usize) -> (Vec<CheckpointView>
     (all, count)
 }
 
+/// What would be lost if it stopped now: the rule of [`interruptions`], for a gang that runs since `started`.
+pub(crate) fn unsaved(
+    started: Option<Millis>,
+    last: Option<&CheckpointView>,
+    now: Millis,
+) -> Millis {
+    let saved = last.map_or(Millis(0), |last| {
+        Millis(u64::try_from(last.at.as_millisecond()).unwrap_or(0))
+    });
+    started.map_or(Millis(0), |started| now.since(started.max(saved)))
+}
+
 /// Stops that were not the job's own end and that it came back from, or not; first ones first.
 ///
 /// Lost is what the gang did since the later of its last durable checkpoint and its start.
