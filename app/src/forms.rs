@@ -132,7 +132,32 @@ pub fn like(job: &SubmitJob, key: String) -> SubmitForm {
         checkpoint_period: text(job.checkpoint.map(|checkpoint| checkpoint.period)),
         checkpoint_save: text(job.checkpoint.map(|checkpoint| checkpoint.save)),
         run_time: text(job.run_time),
+        checkpoint_on_demand: job
+            .checkpoint
+            .map(|checkpoint| answer(checkpoint.on_demand))
+            .unwrap_or_default(),
+        kind: job.kind.clone(),
+        preemptible: answer(job.preemptible),
+        restart_budget: job
+            .restart_budget
+            .map(|budget| budget.to_string())
+            .unwrap_or_default(),
+        cpu_milli_per_pod: some(job.cpu_milli_per_pod),
+        memory_mib_per_pod: some(job.memory_mib_per_pod),
         key,
+    }
+}
+
+fn answer(yes: bool) -> String {
+    if yes { "yes" } else { "no" }.to_owned()
+}
+
+/// Empty for 0, which means that it is not judged.
+fn some(amount: u64) -> String {
+    if amount == 0 {
+        String::new()
+    } else {
+        amount.to_string()
     }
 }
 
@@ -154,9 +179,22 @@ pub fn command(form: &SubmitForm) -> String {
         ("--checkpoint-period", &form.checkpoint_period),
         ("--checkpoint-save", &form.checkpoint_save),
         ("--run-time", &form.run_time),
+        ("--checkpoint-on-demand", &form.checkpoint_on_demand),
+        ("--kind", &form.kind),
+        ("--preemptible", &form.preemptible),
+        ("--restart-budget", &form.restart_budget),
+        ("--cpu-milli-per-pod", &form.cpu_milli_per_pod),
+        ("--memory-mib-per-pod", &form.memory_mib_per_pod),
     ];
+    // What the form fills in by itself says nothing; and without a period there is no save to speak of.
+    let saves = !form.checkpoint_period.trim().is_empty();
     for (flag, value) in flags {
-        if !value.trim().is_empty() {
+        let is_default = matches!(
+            (flag, value.as_str()),
+            ("--kind", "train") | ("--preemptible" | "--checkpoint-on-demand", "yes")
+        );
+        let is_moot = !saves && flag.starts_with("--checkpoint-");
+        if !value.trim().is_empty() && !is_default && !is_moot {
             lines.push(format!("{flag} {}", quoted(value.trim())));
         }
     }
@@ -205,6 +243,28 @@ mod tests {
             assert_eq!(again.parse().as_ref(), Ok(&job), "{}", template.name);
         }
         assert!(fill("no-such", &mut SubmitForm::default()).is_none());
+    }
+
+    #[test]
+    fn a_clone_asks_for_all_that_the_first_one_asked_for() {
+        let job: SubmitJob = serde_json::from_str(
+            r#"{"team": "fraud-ml", "name": "a", "project": "p", "kind": "batch", "image": "i",
+                "flavours": ["h100-80g", "a100-80g"], "priority": "low", "pods": 4, "gpus_per_pod": 8,
+                "cpu_milli_per_pod": 96000, "memory_mib_per_pod": 4096, "topology": "preferred:block",
+                "segment_pods": 2, "time_limit": "8h", "preemptible": false, "restart_budget": 2,
+                "checkpoint": {"period": "35m", "save": "9s", "on_demand": false}, "run_time": "2h"}"#,
+        )
+        .expect("it is a request");
+        let form = like(&job, "k".into());
+        assert_eq!(form.parse(), Ok(job));
+        let values = serde_json::to_value(&form).expect("a form is an object");
+        let fields = values.as_object().expect("a form is an object");
+        let command = command(&form);
+        for (field, value) in fields.iter().filter(|(field, _)| *field != "key") {
+            let value = value.as_str().unwrap_or_default();
+            assert!(!value.is_empty(), "{field} is not carried over");
+            assert!(command.contains(&format!(" {value}")), "{field} is no flag");
+        }
     }
 
     #[test]

@@ -142,6 +142,7 @@ fn form(state: &SubmitState, catalog: &Catalog) -> AnyView {
         .iter()
         .map(|name| view! { <option value=name.clone()></option> })
         .collect();
+    let more = more(form, errors);
     let priorities = pairs(&[("normal", "normal"), ("low", "low"), ("high", "high")]);
     view! {
         <form class="submit" method="post" action=forms::SUBMIT>
@@ -181,6 +182,7 @@ fn form(state: &SubmitState, catalog: &Catalog) -> AnyView {
                     {text_field(field("checkpoint_save", "A save stalls it", &form.checkpoint_save, "9s; empty = 30 s"), "short", None)}
                 </div>
             </fieldset>
+            {more}
             <div class="acts">
                 <button class="btn go" name="action" value="submit">"Submit"</button>
                 <button class="btn" name="action" value="check">"Check: fits now?"</button>
@@ -190,9 +192,65 @@ fn form(state: &SubmitState, catalog: &Catalog) -> AnyView {
     .into_any()
 }
 
+/// What few change, folded away unless something in it was set or is wrong.
+fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
+    const FIELDS: [&str; 6] = [
+        "kind",
+        "preemptible",
+        "checkpoint.on_demand",
+        "restart_budget",
+        "cpu_milli_per_pod",
+        "memory_mib_per_pod",
+    ];
+    let field = |name, label, value, hint| Field {
+        name,
+        label,
+        value,
+        hint,
+        errors,
+    };
+    let pairs =
+        |pairs: [(&str, &str); 2]| pairs.map(|(value, word)| (value.to_owned(), word.to_owned()));
+    let kinds = pairs([("train", "train"), ("batch", "batch")]);
+    let reclaim = pairs([
+        ("yes", "yes, what it borrows"),
+        ("no", "no: own quota only"),
+    ]);
+    let saves = pairs([("yes", "yes"), ("no", "no: only on time")]);
+    let set = [
+        &form.restart_budget,
+        &form.cpu_milli_per_pod,
+        &form.memory_mib_per_pod,
+    ];
+    let wrong = errors
+        .iter()
+        .any(|error| FIELDS.contains(&error.field.as_str()));
+    let open = wrong
+        || set.iter().any(|text| !text.trim().is_empty())
+        || form.preemptible == "no"
+        || form.checkpoint_on_demand == "no"
+        || form.kind == "batch";
+    view! {
+        <details class="more" open=open>
+            <summary>"More: kind, reclaim, restarts, CPU and memory"</summary>
+            <div class="row">
+                {choice(field("kind", "Kind", &form.kind, ""), "short", &kinds)}
+                {choice(field("preemptible", "May be reclaimed", &form.preemptible, ""), "short", &reclaim)}
+                {choice(field("checkpoint_on_demand", "Saves when asked", &form.checkpoint_on_demand, "before it is reclaimed"), "short", &saves)}
+            </div>
+            <div class="row">
+                {text_field(field("restart_budget", "Failures it survives", &form.restart_budget, "empty = the fleet's default"), "short", None)}
+                {text_field(field("cpu_milli_per_pod", "CPU of a pod", &form.cpu_milli_per_pod, "thousandths of a core; empty = not judged"), "short", None)}
+                {text_field(field("memory_mib_per_pod", "Memory of a pod", &form.memory_mib_per_pod, "MiB; empty = not judged"), "short", None)}
+            </div>
+        </details>
+    }
+    .into_any()
+}
+
 /// Errors that are about no field that is on the form.
 fn whole_form_errors(errors: &[FieldError]) -> Option<AnyView> {
-    const FIELDS: [&str; 15] = [
+    const FIELDS: [&str; 21] = [
         "team",
         "project",
         "name",
@@ -208,6 +266,12 @@ fn whole_form_errors(errors: &[FieldError]) -> Option<AnyView> {
         "checkpoint.period",
         "checkpoint.save",
         "why",
+        "kind",
+        "preemptible",
+        "checkpoint.on_demand",
+        "restart_budget",
+        "cpu_milli_per_pod",
+        "memory_mib_per_pod",
     ];
     let other: Vec<_> = errors
         .iter()

@@ -110,6 +110,31 @@ struct SpecFlags {
     /// How long one save stalls it.
     #[arg(long)]
     checkpoint_save: Option<String>,
+    /// Saves when asked, too; yes when left out.
+    #[arg(long)]
+    checkpoint_on_demand: Option<YesNo>,
+    /// train or batch.
+    #[arg(long)]
+    kind: Option<String>,
+    /// May be taken back for an owner of what it borrows; yes when left out.
+    #[arg(long)]
+    preemptible: Option<YesNo>,
+    /// Failures it survives; the fleet's default when left out.
+    #[arg(long)]
+    restart_budget: Option<u32>,
+    /// Cores of each pod, in thousandths.
+    #[arg(long)]
+    cpu_milli_per_pod: Option<u64>,
+    /// Memory of each pod, in MiB.
+    #[arg(long)]
+    memory_mib_per_pod: Option<u64>,
+}
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum YesNo {
+    Yes,
+    No,
 }
 
 /// `muster job list`.
@@ -263,6 +288,20 @@ fn spec(args: &SubmitArgs) -> Result<Value, SpecError> {
         ("priority", flags.priority.as_ref().map(|text| json!(text))),
         ("project", flags.project.as_ref().map(|text| json!(text))),
         ("run_time", flags.run_time.as_ref().map(|text| json!(text))),
+        ("kind", flags.kind.as_ref().map(|text| json!(text))),
+        (
+            "preemptible",
+            flags.preemptible.map(|answer| json!(answer == YesNo::Yes)),
+        ),
+        ("restart_budget", flags.restart_budget.map(|n| json!(n))),
+        (
+            "cpu_milli_per_pod",
+            flags.cpu_milli_per_pod.map(|n| json!(n)),
+        ),
+        (
+            "memory_mib_per_pod",
+            flags.memory_mib_per_pod.map(|n| json!(n)),
+        ),
     ];
     fields.extend(
         given
@@ -270,16 +309,28 @@ fn spec(args: &SubmitArgs) -> Result<Value, SpecError> {
             .filter_map(|(name, value)| Some((name.to_owned(), value?))),
     );
     let saves = [
-        ("period", &flags.checkpoint_period),
-        ("save", &flags.checkpoint_save),
+        (
+            "period",
+            flags.checkpoint_period.as_ref().map(|text| json!(text)),
+        ),
+        (
+            "save",
+            flags.checkpoint_save.as_ref().map(|text| json!(text)),
+        ),
+        (
+            "on_demand",
+            flags
+                .checkpoint_on_demand
+                .map(|answer| json!(answer == YesNo::Yes)),
+        ),
     ];
-    for (name, text) in saves
+    for (name, value) in saves
         .into_iter()
-        .filter_map(|(name, text)| Some((name, text.as_ref()?)))
+        .filter_map(|(name, value)| Some((name, value?)))
     {
         let checkpoint = fields.entry("checkpoint").or_insert_with(|| json!({}));
         if let Some(checkpoint) = checkpoint.as_object_mut() {
-            checkpoint.insert(name.to_owned(), json!(text));
+            checkpoint.insert(name.to_owned(), value);
         }
     }
     Ok(Value::Object(fields))

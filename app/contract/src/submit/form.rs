@@ -1,6 +1,8 @@
 //! The form: text as it was typed, read into a request.
 
-use super::{CheckpointRequest, anywhere, default_project, flag, half_a_minute, normal, train};
+use super::{
+    CheckpointRequest, anywhere, default_project, flag, half_a_minute, normal, train, yes,
+};
 use crate::{Catalog, FieldError, Gpus, SubmitJob};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +38,18 @@ pub struct SubmitForm {
     pub checkpoint_save: String,
     /// Running time of the work (simulated executor); empty = drawn.
     pub run_time: String,
+    /// Answers a request to save; `yes` or `no`, empty = yes.
+    pub checkpoint_on_demand: String,
+    /// Kind; empty = train.
+    pub kind: String,
+    /// May be taken back; `yes` or `no`, empty = yes.
+    pub preemptible: String,
+    /// Failures it survives; empty = the fleet's default.
+    pub restart_budget: String,
+    /// Thousandths of a core of each pod; empty = not judged.
+    pub cpu_milli_per_pod: String,
+    /// MiB of each pod; empty = not judged.
+    pub memory_mib_per_pod: String,
     /// The form's own idempotency key: a second press of the button is the same job.
     pub key: String,
 }
@@ -72,23 +86,21 @@ impl SubmitForm {
     /// The request, with a stand-in where a field does not parse.
     fn read(&self) -> (SubmitJob, Vec<FieldError>) {
         let mut wrong = Vec::new();
-        let pods = self
-            .pods
-            .trim()
-            .parse()
-            .ok()
-            .or_else(|| flag(&mut wrong, "pods", "a whole number, from 1".into()));
+        let pods = number(&mut wrong, "pods", &self.pods);
+        if self.pods.trim().is_empty() {
+            flag::<()>(&mut wrong, "pods", "a whole number, from 1".into());
+        }
         let gpus: Option<Gpus> = read(&mut wrong, "gpus_per_pod", &self.gpus_per_pod);
-        let segment_pods = match self.segment_pods.trim() {
-            "" => None,
-            text => text.parse().ok().or_else(|| {
-                flag(
-                    &mut wrong,
-                    "segment_pods",
-                    "a whole number, or empty".into(),
-                )
-            }),
-        };
+        let segment_pods = number(&mut wrong, "segment_pods", &self.segment_pods);
+        let restart_budget = number(&mut wrong, "restart_budget", &self.restart_budget);
+        let cpu_milli = number(&mut wrong, "cpu_milli_per_pod", &self.cpu_milli_per_pod);
+        let memory_mib = number(&mut wrong, "memory_mib_per_pod", &self.memory_mib_per_pod);
+        let preemptible = answer(&mut wrong, "preemptible", &self.preemptible);
+        let on_demand = answer(
+            &mut wrong,
+            "checkpoint.on_demand",
+            &self.checkpoint_on_demand,
+        );
         let time_limit = optional(&mut wrong, "time_limit", &self.time_limit);
         let run_time = optional(&mut wrong, "run_time", &self.run_time);
         let period = optional(&mut wrong, "checkpoint.period", &self.checkpoint_period);
@@ -101,7 +113,7 @@ impl SubmitForm {
             team: self.team.trim().to_owned(),
             name: self.name.trim().to_owned(),
             project: or(&self.project, default_project),
-            kind: train(),
+            kind: or(&self.kind, train),
             flavours: self
                 .flavours
                 .split(',')
@@ -113,18 +125,18 @@ impl SubmitForm {
             priority: or(&self.priority, normal),
             pods: pods.unwrap_or(1),
             gpus_per_pod: gpus.unwrap_or(Gpus::whole(1)),
-            cpu_milli_per_pod: 0,
-            memory_mib_per_pod: 0,
+            cpu_milli_per_pod: cpu_milli.unwrap_or(0),
+            memory_mib_per_pod: memory_mib.unwrap_or(0),
             topology: or(&self.topology, anywhere),
             segment_pods,
             time_limit,
             checkpoint: period.map(|period| CheckpointRequest {
                 period,
                 save: save.unwrap_or_else(half_a_minute),
-                on_demand: true,
+                on_demand: on_demand.unwrap_or_else(yes),
             }),
-            preemptible: true,
-            restart_budget: None,
+            preemptible: preemptible.unwrap_or_else(yes),
+            restart_budget,
             run_time,
         };
         (job, wrong)
@@ -139,6 +151,27 @@ fn read<T: std::str::FromStr<Err = String>>(
     match text.trim().parse() {
         Ok(value) => Some(value),
         Err(message) => flag(wrong, field, message),
+    }
+}
+
+/// A whole number; `None` when it is empty.
+fn number<T: std::str::FromStr>(wrong: &mut Vec<FieldError>, field: &str, text: &str) -> Option<T> {
+    match text.trim() {
+        "" => None,
+        text => text
+            .parse()
+            .ok()
+            .or_else(|| flag(wrong, field, "a whole number".into())),
+    }
+}
+
+/// Yes or no; `None` when it is empty.
+fn answer(wrong: &mut Vec<FieldError>, field: &str, text: &str) -> Option<bool> {
+    match text.trim() {
+        "" => None,
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => flag(wrong, field, "yes or no".into()),
     }
 }
 
