@@ -1,5 +1,4 @@
-//! Keeps what is on the screen fresh: one event stream a tab, closed while the tab is hidden, and a look at the same page
-//! again when something changed.
+//! Keeps what is on the screen fresh: hears of changes while the tab is visible, and looks at the same page again.
 
 use leptos::prelude::*;
 
@@ -21,15 +20,13 @@ pub(crate) use browser::on_refresh;
 #[cfg(feature = "hydrate")]
 mod browser {
     use crate::islands::morph::morph;
+    use crate::islands::stream::{self, Heard};
     use leptos::prelude::*;
     use std::cell::RefCell;
     use std::time::Duration;
     use wasm_bindgen::prelude::*;
     use wasm_bindgen_futures::{JsFuture, spawn_local};
-    use web_sys::{
-        Document, DomParser, Element, EventSource, MessageEvent, Response, SupportedType,
-        VisibilityState,
-    };
+    use web_sys::{Document, DomParser, Element, Response, SupportedType, VisibilityState};
 
     /// At most one look in this time: a fast demo clock changes something all the time.
     const BETWEEN_LOOKS: Duration = Duration::from_millis(900);
@@ -47,7 +44,6 @@ mod browser {
     }
 
     struct Shared {
-        source: Option<EventSource>,
         after: u64,
         look: Look,
         lost: bool,
@@ -70,7 +66,6 @@ mod browser {
 
     pub(super) fn start(after: u64, said: RwSignal<String>) {
         SHARED.set(Some(Shared {
-            source: None,
             after,
             look: Look::Idle,
             lost: false,
@@ -79,7 +74,7 @@ mod browser {
         connect();
         let changed = Closure::<dyn FnMut()>::new(|| {
             if hidden() {
-                close();
+                stream::close();
             } else {
                 connect();
                 look();
@@ -95,46 +90,36 @@ mod browser {
         document().visibility_state() == VisibilityState::Hidden
     }
 
-    fn close() {
-        if let Some(Some(source)) = with(|shared| shared.source.take()) {
-            source.close();
-        }
+    fn after() -> u64 {
+        with(|shared| shared.after).unwrap_or(0)
     }
 
     fn connect() {
-        if hidden() || with(|shared| shared.source.is_some()) != Some(false) {
-            return;
+        if !hidden() {
+            stream::open(after, heard);
         }
-        let after = with(|shared| shared.after).unwrap_or(0);
-        let Ok(source) = EventSource::new(&format!("/live?after={after}")) else {
-            return;
-        };
-        let message = Closure::<dyn FnMut(MessageEvent)>::new(|event: MessageEvent| {
-            if let Ok(seq) = event.last_event_id().parse() {
-                with(|shared| shared.after = seq);
-            }
-            look();
-        });
-        for name in ["message", "change"] {
-            let _ = source.add_event_listener_with_callback(name, message.as_ref().unchecked_ref());
-        }
-        let opened = Closure::<dyn FnMut()>::new(|| {
-            if with(|shared| std::mem::take(&mut shared.lost)) == Some(true) {
+    }
+
+    fn heard(word: Heard) {
+        match word {
+            Heard::Change(seq) => {
+                with(|shared| {
+                    shared.after = seq;
+                    shared.lost = false;
+                });
                 look();
             }
-        });
-        source.set_onopen(Some(opened.as_ref().unchecked_ref()));
-        let failed = Closure::<dyn FnMut()>::new(lost);
-        source.set_onerror(Some(failed.as_ref().unchecked_ref()));
-        // As long as the stream, of which a tab opens a handful.
-        message.forget();
-        opened.forget();
-        failed.forget();
-        with(|shared| shared.source = Some(source));
+            Heard::Open => {
+                if with(|shared| std::mem::take(&mut shared.lost)) == Some(true) {
+                    look();
+                }
+            }
+            Heard::Broken { refused } => lost(refused),
+        }
     }
 
     /// The stream broke. A browser tries again by itself, unless it was refused; only if that does not help soon is it said.
-    fn lost() {
+    fn lost(refused: bool) {
         with(|shared| shared.lost = true);
         set_timeout(
             || {
@@ -144,12 +129,8 @@ mod browser {
             },
             BEFORE_STALE,
         );
-        let refused = with(|shared| {
-            let state = shared.source.as_ref().map(EventSource::ready_state);
-            state == Some(EventSource::CLOSED)
-        });
-        if refused == Some(true) {
-            close();
+        if refused {
+            stream::close();
             set_timeout(connect, BEFORE_RETRY);
         }
     }

@@ -7,6 +7,8 @@ mod live;
 mod map_hover;
 #[cfg(feature = "hydrate")]
 mod morph;
+#[cfg(feature = "hydrate")]
+mod stream;
 
 pub use day_chart::DayChart;
 pub use live::Live;
