@@ -1,9 +1,11 @@
 //! Free room as integers: the nodes of one cycle in the order of their domains, and what of them is free.
 
+use crate::standby::stood_in_for;
 use crate::{
     FlavourId, FreeNode, Health, JobKind, JobSpec, MilliGpu, Name, Node, NodeId, PodPlace, Pool,
     State,
 };
+use std::collections::BTreeSet;
 
 /// The most pods that a gang may have; also the most that one node is ever counted for.
 pub(crate) const MAX_PODS: u32 = 100_000;
@@ -186,7 +188,7 @@ pub(crate) enum View {
     Now,
     /// Healthy nodes, when nothing runs: what waiting can bring.
     HealthyEmpty,
-    /// All nodes but spares, when nothing runs: what repair can bring, too.
+    /// All nodes but spares and those that spares stand in for, when nothing runs: what repair can bring, too.
     WholeEmpty,
 }
 
@@ -200,8 +202,19 @@ pub(crate) struct Room {
 impl Room {
     /// As the view says.
     pub(crate) fn of(state: &State, view: View) -> Self {
+        let stood_in_for = match view {
+            View::WholeEmpty => stood_in_for(state),
+            View::Now | View::HealthyEmpty => BTreeSet::new(),
+        };
+        let nodes = state.nodes.values().map(|free| {
+            if stood_in_for.contains(&free.node.id) {
+                Free::NONE
+            } else {
+                seen(free, view)
+            }
+        });
         Self {
-            free: state.nodes.values().map(|free| seen(free, view)).collect(),
+            free: nodes.collect(),
             taken: Vec::new(),
         }
     }

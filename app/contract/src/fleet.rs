@@ -45,11 +45,11 @@ pub struct FleetView {
     pub seq: u64,
     /// By flavour.
     pub flavours: Vec<FlavourUse>,
-    /// Jobs waiting.
+    /// Jobs waiting that can run.
     pub waiting_jobs: u64,
     /// GPUs that they ask for.
     pub waiting_gpus: Gpus,
-    /// Of the waiting jobs, those that can never run.
+    /// Queued jobs that can never run.
     pub never_jobs: u64,
     /// Jobs with GPUs.
     pub active_jobs: u64,

@@ -90,9 +90,22 @@ fn exceeds(asks: MilliGpu, limit: MilliGpu, of: &Scope) -> String {
     }
 }
 
+/// The most that could ever run as far as whole jobs are judged: of fleet and team, the lower one.
+fn most(reason: &Reason) -> Option<MilliGpu> {
+    let limits = reason.all.iter().filter_map(|blocker| match blocker {
+        Blocker::ExceedsMaximum {
+            limit,
+            of: Scope::Fleet | Scope::Team { .. },
+            ..
+        } => Some(*limit),
+        _ => None,
+    });
+    limits.min()
+}
+
 /// What would help, in words.
-fn help(blocker: &Blocker) -> Vec<String> {
-    match blocker {
+fn help(reason: &Reason) -> Vec<String> {
+    match &reason.dominant {
         Blocker::Misconfigured { .. } => {
             vec!["Cancel it and submit it again with a reference that exists.".into()]
         }
@@ -106,7 +119,11 @@ fn help(blocker: &Blocker) -> Vec<String> {
                 ),
                 format!("Ask for at most {}.", gpu_count(*limit)),
             ],
-            _ => vec![format!("Ask for at most {}.", gpu_count(*limit))],
+            Scope::Node => vec![format!("Ask for at most {} a pod.", gpu_count(*limit))],
+            Scope::Fleet | Scope::Team { .. } => {
+                let most = most(reason).unwrap_or(*limit);
+                vec![format!("Ask for at most {}.", gpu_count(most))]
+            }
         },
         Blocker::BackOff { .. } => vec!["It is tried again by itself.".into()],
         Blocker::Quota { available, .. } if available.0 > 0 => vec![format!(
@@ -157,7 +174,7 @@ pub fn view(reason: &Reason) -> ReasonView {
         text: sentence(&reason.dominant),
         never: reason.never(),
         all: reason.all.iter().map(sentence).collect(),
-        help: help(&reason.dominant),
+        help: help(reason),
     }
 }
 
@@ -176,5 +193,23 @@ mod tests {
             sentence(&blocker),
             "can never run: asks 8,200 GPUs, the fleet has 4,096"
         );
+    }
+
+    #[test]
+    fn advice_meets_the_lowest_of_all_limits() {
+        let exceeds = |limit, of| Blocker::ExceedsMaximum {
+            asks: MilliGpu::gpus(8_200),
+            limit: MilliGpu::gpus(limit),
+            of,
+        };
+        let team = Scope::Team {
+            team: "fraud-ml".into(),
+        };
+        let all = vec![exceeds(4_096, Scope::Fleet), exceeds(3_904, team)];
+        let reason = Reason {
+            dominant: all[0].clone(),
+            all,
+        };
+        assert_eq!(view(&reason).help, ["Ask for at most 3,904 GPUs."]);
     }
 }

@@ -1,12 +1,13 @@
 //! A team's bill of a month: by project, by job, day by day; the same figures as the CSV.
 
 use super::Page;
-use super::bills::{months, range, sums, total_row, totals};
+use super::bills::{months, range, state, sums, total_row, totals};
 use crate::PageContext;
 use crate::forms;
 use crate::islands::DayChart;
 use crate::parts::{
-    Col, PageHead, Sheet, amount, blank, count, day_name, gpu_hours, month_name, price, rounded,
+    Col, PageHead, Sheet, amount, blank, count, day_name, gpu_hours, month_name, plural, price,
+    rounded,
 };
 use crate::url::Url;
 use contract::{BillLine, BillView, DayUsage};
@@ -28,10 +29,9 @@ pub async fn bill(context: &PageContext, team: &str, month: Option<&str>) -> Pag
         (None, team.to_owned()),
     ];
     let title = format!("{team}, {}", month_name(&bill.month));
-    let open = bill.until < bill.to;
-    let state = if open { "Open: so far " } else { "Over: " };
+    let state = state(&bill);
     let jobs: u64 = bill.projects.iter().map(|project| project.jobs).sum();
-    let say = view! { {state}<b class="nw">{price(&bill.currency, &bill.totals.amount)}</b>" for "{count(jobs)}" jobs in "{count(bill.projects.len() as u64)}" projects." };
+    let say = view! { {state}<b class="nw">{price(&bill.currency, &bill.totals.amount)}</b>" for "{plural(jobs, "job", "jobs")}" in "{plural(bill.projects.len() as u64, "project", "projects")}"." };
     let csv = forms::bill_csv(team, &bill.month);
     Ok(view! {
         <PageHead title=title crumbs=crumbs say=say.into_any()>
@@ -129,6 +129,11 @@ fn days(bill: &BillView) -> AnyView {
     .into_any()
 }
 
+/// Money in hundredths: only for an order.
+fn cents(text: &str) -> i128 {
+    text.replace('.', "").parse().unwrap_or(0)
+}
+
 /// GPU-hours in ten-thousandths: only for the height of a bar.
 fn e4(text: &str) -> u64 {
     text.replace('.', "").parse().unwrap_or(0)
@@ -163,7 +168,10 @@ fn bars(days: &[DayUsage]) -> AnyView {
 }
 
 fn lines(bill: &BillView) -> AnyView {
-    let rows: Vec<_> = bill.lines.iter().take(LINES).map(line).collect();
+    // What costs most is looked for first; the CSV has them by job.
+    let mut lines: Vec<&BillLine> = bill.lines.iter().collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(cents(&line.totals.amount)));
+    let rows: Vec<_> = lines.into_iter().take(LINES).map(line).collect();
     let rest = bill.lines.len().saturating_sub(LINES);
     let rest = (rest > 0).then(|| {
         let csv = forms::bill_csv(bill.team.as_deref().unwrap_or_default(), &bill.month);
@@ -188,7 +196,7 @@ fn lines(bill: &BillView) -> AnyView {
     .view();
     view! {
         <section class="lines-section">
-            <h2>"By job, "{count(bill.lines.len() as u64)}" lines"</h2>
+            <h2>"By job, "{plural(bill.lines.len() as u64, "line", "lines")}</h2>
             {table}
             {rest}
         </section>

@@ -3,8 +3,8 @@
 use super::Page;
 use crate::PageContext;
 use crate::parts::{
-    Col, PageHead, Sheet, amount, blank, count, exact, fact, facts, gpu_hours, month_name, price,
-    rounded, zone_name,
+    Col, PageHead, Sheet, amount, blank, count, exact, fact, facts, gpu_hours, month_name, plural,
+    price, rounded, zone_name,
 };
 use crate::url::Url;
 use contract::{BillTotals, BillView, TeamBill};
@@ -31,10 +31,20 @@ pub async fn bills(context: &PageContext, month: Option<&str>) -> Page {
 }
 
 fn summary(bill: &BillView) -> AnyView {
-    let open = bill.until < bill.to;
     let teams = bill.teams.iter().filter(|team| team.jobs > 0).count();
-    let state = if open { "Open: so far " } else { "Over: " };
-    view! { {state}<b class="nw">{price(&bill.currency, &bill.totals.amount)}</b>" by "{count(teams as u64)}" teams, at the rates of the card “"{bill.rate_card.clone()}"”." }.into_any()
+    let state = state(bill);
+    view! { {state}<b class="nw">{price(&bill.currency, &bill.totals.amount)}</b>" by "{plural(teams as u64, "team", "teams")}", at the rates of the card “"{bill.rate_card.clone()}"”." }.into_any()
+}
+
+/// How a month stands, before its amount.
+pub fn state(bill: &BillView) -> &'static str {
+    if bill.until <= bill.from {
+        "Not begun: "
+    } else if bill.until < bill.to {
+        "Open: so far "
+    } else {
+        "Over: "
+    }
 }
 
 /// Own, borrowed, all: of the whole bill.

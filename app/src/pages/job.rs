@@ -94,7 +94,12 @@ fn say(job: &JobView) -> AnyView {
             let ended = row.ended.map(|at| view! { " at "{when(at, now)} });
             let ran = (job.ran_ms > 0).then(|| format!(" after running {}", span_ms(job.ran_ms)));
             let cause = row.end_cause.clone().map(|cause| format!(": {cause}"));
-            view! { "on "{size}{ended}{ran}{cause}"." }.into_any()
+            let on = if row.started.is_some() {
+                "on "
+            } else {
+                "before it ran, asked for "
+            };
+            view! { {on}{size}{ended}{ran}{cause}"." }.into_any()
         }
         _ => {
             let since = row

@@ -104,15 +104,29 @@ pub fn checkpoints(job: &JobView) -> Option<AnyView> {
     job.row.started?;
     let (now, live) = (job.now, !job.row.state.ended());
     let contract = job.spec.checkpoint.map(|how| {
+        let (saves, stalls) = if live {
+            ("Saves", "stalls")
+        } else {
+            ("Saved", "stalled")
+        };
         format!(
-            "Saves every {} and stalls {}.",
+            "{saves} every {} and {stalls} {}.",
             span_ms(how.period.0.0),
             span_ms(how.save.0.0)
         )
     });
-    let none = "It saves nothing: an interruption costs all of its work.".to_owned();
+    let none = if live {
+        "It saves nothing: an interruption costs all of its work."
+    } else {
+        "It saved nothing."
+    };
     let last = job.checkpoints.first().map(|last| {
-        view! { " The last durable one is "<b title=exact(last.at)>{span(last.at, now)}</b>" old." }
+        if live {
+            view! { " The last durable one is "<b title=exact(last.at)>{span(last.at, now)}</b>" old." }
+                .into_any()
+        } else {
+            view! { " The last durable one was of "{when(last.at, now)}"." }.into_any()
+        }
     });
     let at_risk = rounded(&job.at_risk_gpu_hours, 1);
     let risk = (live && job.at_risk_ms > 0)
@@ -162,7 +176,7 @@ pub fn checkpoints(job: &JobView) -> Option<AnyView> {
             <section class="panel" id="checkpoints">
                 <h2>"Checkpoints"</h2>
                 {risk_chart(job)}
-                <p class="q">{contract.unwrap_or(none)}{last}{risk}</p>
+                <p class="q">{contract.unwrap_or_else(|| none.to_owned())}{last}{risk}</p>
                 {table}
             </section>
         }

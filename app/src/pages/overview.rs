@@ -45,6 +45,8 @@ pub struct Seen {
     pub teams: Vec<TeamView>,
     /// This month, as far as it may be read.
     pub bill: BillView,
+    /// True when the reader may see every job.
+    pub sees_all: bool,
 }
 
 /// The page.
@@ -130,6 +132,7 @@ async fn look(everyone: &Everyone, actor: &Actor, view: View) -> Result<Seen, Se
         jobs: everyone.jobs(&filter, &page).await?,
         filter,
         teams,
+        sees_all: view != View::Team,
         bill: everyone.bills(None).await?,
     })
 }
@@ -225,6 +228,31 @@ fn fleet_line(fleet: &FleetView) -> String {
     )
 }
 
+/// How many jobs wait, in words, and the list that shows just these: a member's are those of the own teams.
+fn waiting(seen: &Seen) -> (u64, String, Url) {
+    let filter = JobFilter {
+        states: vec![JobState::Queued],
+        ..JobFilter::default()
+    };
+    if seen.sees_all {
+        let fleet = &seen.fleet;
+        let all = fleet.waiting_jobs + fleet.never_jobs;
+        let never = match fleet.never_jobs {
+            0 => String::new(),
+            n => format!("; {} can never run", count(n)),
+        };
+        let gpus = contract::gpu_count(fleet.waiting_gpus.0);
+        return (all, format!("wait, for {gpus}{never}"), Url::queue(filter));
+    }
+    let waits = seen.teams.iter().map(|team| team.waiting).sum();
+    let teams: Vec<String> = seen.teams.iter().map(|team| team.id.clone()).collect();
+    let words = match teams.as_slice() {
+        [team] => format!("wait in {team}"),
+        _ => "wait in your teams".to_owned(),
+    };
+    (waits, words, Url::queue(JobFilter { teams, ..filter }))
+}
+
 /// The facts in a row, each with a way to what it is made of.
 fn figures(seen: &Seen) -> AnyView {
     let fleet = &seen.fleet;
@@ -243,10 +271,7 @@ fn figures(seen: &Seen) -> AnyView {
         .iter()
         .map(|flavour| flavour.whole_blocks_free)
         .sum();
-    let waiting = format!(
-        "wait in the fleet, for {}",
-        contract::gpu_count(fleet.waiting_gpus.0)
-    );
+    let (waits, waiting, list) = waiting(seen);
     let bill = &seen.bill;
     let spent = match seen.teams.as_slice() {
         [team] => format!("{}, {} so far", team.id, month_name(&bill.month)),
@@ -259,13 +284,9 @@ fn figures(seen: &Seen) -> AnyView {
             view! { <a href=Url::Map(Default::default()).to_string()>{busy}</a> },
         ),
         fact(
-            count(fleet.waiting_jobs),
-            if fleet.waiting_jobs == 1 {
-                "job"
-            } else {
-                "jobs"
-            },
-            view! { <a href=Url::queue(JobFilter { states: vec![JobState::Queued], ..JobFilter::default() }).to_string()>{waiting}</a> },
+            count(waits),
+            if waits == 1 { "job" } else { "jobs" },
+            view! { <a href=list.to_string()>{waiting}</a> },
         ),
         fact(
             count(whole.into()),

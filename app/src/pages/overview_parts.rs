@@ -174,25 +174,25 @@ pub fn needs_someone(seen: &Seen) -> AnyView {
         );
         rows.push(view! { <li>{words}<a class="link" href=table>"map"</a></li> }.into_any());
     }
-    if fleet.never_jobs > 0 {
-        let waiting = Url::queue(JobFilter {
-            states: vec![JobState::Queued],
-            ..JobFilter::default()
-        });
-        let words = plural(fleet.never_jobs, "job can never run", "jobs can never run");
-        rows.push(
-            view! { <li>{words}<a class="link" href=waiting.to_string()>"waiting"</a></li> }
-                .into_any(),
-        );
-    }
-    for job in seen
+    let never = seen
         .jobs
         .jobs
         .iter()
-        .filter(|job| job.reason.as_ref().is_some_and(|reason| reason.never))
-    {
+        .filter(|job| job.reason.as_ref().is_some_and(|reason| reason.never));
+    let mut named = 0;
+    for job in never {
+        named += 1;
         let href = Url::Job(job.id).to_string();
         rows.push(view! { <li>{job.name.clone()}" can never run"<a class="link" href=href>"why"</a></li> }.into_any());
+    }
+    // A member is told of own jobs only: nobody is sent to a list that does not show what was counted.
+    let others = fleet.never_jobs.saturating_sub(named);
+    if seen.sees_all && others > 0 {
+        let words = match named {
+            0 => plural(others, "job can never run", "jobs can never run"),
+            _ => plural(others, "more can never run", "more can never run"),
+        };
+        rows.push(view! { <li>{words}</li> }.into_any());
     }
     let content = if rows.is_empty() {
         blank("Nothing: every node is well, and every job can run.", None).into_any()

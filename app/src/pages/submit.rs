@@ -9,6 +9,9 @@ use contract::{Catalog, DryRun, FieldError, SubmitForm};
 use control::ServiceError;
 use leptos::prelude::*;
 
+/// The field of an error that is about no single field.
+const WHOLE_FORM: &str = "form";
+
 /// The page: as it begins, or as it came back.
 pub async fn submit(context: &PageContext, start: &Start) -> Page {
     let everyone = context.everyone()?;
@@ -20,12 +23,9 @@ pub async fn submit(context: &PageContext, start: &Start) -> Page {
             ..SubmitState::default()
         },
     };
-    let say = match (state.errors.len() as u64, &state.preview) {
-        (0, _) => "Say what it needs; where it runs is decided for you.".to_owned(),
-        (n, _) => format!(
-            "Nothing was submitted: {} to mend.",
-            plural(n, "field", "fields")
-        ),
+    let say = match state.errors.is_empty() {
+        true => "Say what it needs; where it runs is decided for you.",
+        false => "Nothing was submitted.",
     };
     let crumbs = vec![
         (Some(Url::Queue(QueueUrl::default())), "Queue".to_owned()),
@@ -33,6 +33,7 @@ pub async fn submit(context: &PageContext, start: &Start) -> Page {
     ];
     Ok(view! {
         <PageHead title="Submit a job" crumbs=crumbs say=say.into_any() still=true />
+        {to_mend(&state.errors)}
         {templates(start)}
         <div class="grid two">
             {form(&state, &catalog)}
@@ -43,6 +44,32 @@ pub async fn submit(context: &PageContext, start: &Start) -> Page {
         </div>
     }
     .into_any())
+}
+
+/// What is wrong, first of all and with a way to each field. The page opens at it.
+fn to_mend(errors: &[FieldError]) -> Option<AnyView> {
+    let links: Vec<_> = errors
+        .iter()
+        .map(|error| {
+            let message = error.message.clone();
+            if error.field == WHOLE_FORM {
+                return view! { <li>{message}</li> }.into_any();
+            }
+            let field = format!("#f-{}", error.field.replace(['.', '_'], "-"));
+            let name = error.field.replace(['.', '_'], " ");
+            view! { <li><a class="link" href=field>{name}</a>": "{message}</li> }.into_any()
+        })
+        .collect();
+    let things = plural(links.len() as u64, "thing", "things");
+    (!links.is_empty()).then(|| {
+        view! {
+            <div class="notice bad" id="to-mend" role="alert" tabindex="-1" autofocus>
+                <b>{things}" to mend"</b>
+                <ul class="plain">{links}</ul>
+            </div>
+        }
+        .into_any()
+    })
 }
 
 /// As it came, but for a key that another request has used up: pressing again is meant as a new job then.
@@ -146,7 +173,6 @@ fn form(state: &SubmitState, catalog: &Catalog) -> AnyView {
     let priorities = pairs(&[("normal", "normal"), ("low", "low"), ("high", "high")]);
     view! {
         <form class="submit" method="post" action=forms::SUBMIT>
-            {whole_form_errors(errors)}
             <input type="hidden" name="key" value=form.key.clone() />
             <fieldset>
                 <legend>"Who and what"</legend>
@@ -183,11 +209,28 @@ fn form(state: &SubmitState, catalog: &Catalog) -> AnyView {
                 </div>
             </fieldset>
             {more}
-            <div class="acts">
-                <button class="btn go" name="action" value="submit">"Submit"</button>
-                <button class="btn" name="action" value="check">"Check: fits now?"</button>
-            </div>
+            {acts(catalog)}
         </form>
+    }
+    .into_any()
+}
+
+/// The buttons; for those who may submit to no team they say so instead of failing later.
+fn acts(catalog: &Catalog) -> AnyView {
+    if catalog.teams.is_empty() {
+        return view! {
+            <div class="acts">
+                <button class="btn go" disabled aria-describedby="no-team">"Submit"</button>
+                <p class="hint" id="no-team">"You are a member of no team: only members submit to a team's queue. An admin can add you to one."</p>
+            </div>
+        }
+        .into_any();
+    }
+    view! {
+        <div class="acts">
+            <button class="btn go" name="action" value="submit">"Submit"</button>
+            <button class="btn" name="action" value="check">"Check: fits now?"</button>
+        </div>
     }
     .into_any()
 }
@@ -246,40 +289,6 @@ fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
         </details>
     }
     .into_any()
-}
-
-/// Errors that are about no field that is on the form.
-fn whole_form_errors(errors: &[FieldError]) -> Option<AnyView> {
-    const FIELDS: [&str; 21] = [
-        "team",
-        "project",
-        "name",
-        "image",
-        "pods",
-        "gpus_per_pod",
-        "flavours",
-        "topology",
-        "segment_pods",
-        "time_limit",
-        "priority",
-        "run_time",
-        "checkpoint.period",
-        "checkpoint.save",
-        "why",
-        "kind",
-        "preemptible",
-        "checkpoint.on_demand",
-        "restart_budget",
-        "cpu_milli_per_pod",
-        "memory_mib_per_pod",
-    ];
-    let other: Vec<_> = errors
-        .iter()
-        .filter(|error| !FIELDS.contains(&error.field.as_str()))
-        .map(|error| error.message.clone())
-        .collect();
-    (!other.is_empty())
-        .then(|| view! { <p class="notice bad" role="alert">{other.join("; ")}</p> }.into_any())
 }
 
 /// What would happen if it were submitted now.

@@ -1,7 +1,6 @@
 //! Numbers as people read them: thousands apart, decimals as they were given, units quieter. None of them wraps.
 
 use contract::Gpus;
-use leptos::prelude::*;
 
 pub use contract::{amount, count, plural, price};
 
@@ -39,14 +38,9 @@ pub fn rounded(text: &str, places: usize) -> String {
     }
 }
 
-/// GPU-hours to four decimals: the first one to read, the rest quieter, so that a column still adds up.
-pub fn gpu_hours(text: &str) -> AnyView {
-    let all = amount(text);
-    let cut = all
-        .find('.')
-        .map_or(all.len(), |dot| (dot + 2).min(all.len()));
-    let (read, rest) = all.split_at(cut);
-    view! { {read.to_owned()}<span class="u">{rest.to_owned()}</span> }.into_any()
+/// GPU-hours to four decimals, so that a column adds up.
+pub fn gpu_hours(text: &str) -> String {
+    amount(text)
 }
 
 #[cfg(test)]

@@ -115,7 +115,15 @@ pub(crate) fn spares_of_a_block(
 /// The fleet at a glance.
 pub(crate) fn fleet(live: &Live, now: Millis, speed: u32) -> FleetView {
     let state = &live.state;
-    let queued = || state.jobs.values().filter(|job| job.phase == Phase::Queued);
+    let never = |job: &JobId| {
+        let waiting = live.waiting.get(job);
+        waiting.is_some_and(|waiting| waiting.reason.never())
+    };
+    // What can never run asks for nothing that anybody could give.
+    let waiting = || {
+        let queued = state.jobs.values().filter(|job| job.phase == Phase::Queued);
+        queued.filter(|job| !never(&job.id))
+    };
     let mut unhealthy: BTreeMap<Health, u32> = BTreeMap::new();
     for free in state
         .nodes
@@ -129,8 +137,8 @@ pub(crate) fn fleet(live: &Live, now: Millis, speed: u32) -> FleetView {
         speed,
         seq: live.seq,
         flavours: flavours(state),
-        waiting_jobs: queued().count() as u64,
-        waiting_gpus: Gpus(queued().map(|job| job.spec.gpus()).sum()),
+        waiting_jobs: waiting().count() as u64,
+        waiting_gpus: Gpus(waiting().map(|job| job.spec.gpus()).sum()),
         never_jobs: live
             .waiting
             .values()

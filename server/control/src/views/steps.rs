@@ -125,8 +125,7 @@ fn queue(told: &Told<'_>, times: &Times) -> Step {
     let submitted = Millis(told.record.submitted);
     let state = match (told.state(), times.first_admitted) {
         (JobState::Queued, _) => StepState::Now,
-        (_, Some(_)) => StepState::Done,
-        (_, None) => StepState::Skipped,
+        (_, _) => StepState::Done,
     };
     let mut step = step(
         "Queue",
@@ -269,9 +268,15 @@ fn give_back(told: &Told<'_>) -> Step {
         "not asked"
     }
     .to_owned();
+    if told.state() == JobState::Queued && told.own.is_none() {
+        step.figure = String::new();
+    }
     step.note = match (told.state().ended(), borrowed) {
         (true, _) => "ended without a reclaim".to_owned(),
-        (false, MilliGpu::ZERO) => "nothing borrowed".to_owned(),
+        (false, MilliGpu::ZERO) => match told.state() {
+            JobState::Queued => "what it may borrow".to_owned(),
+            _ => "nothing borrowed".to_owned(),
+        },
         (false, borrowed) => format!("{} reclaimable", gpu_count(borrowed)),
     };
     step
