@@ -179,7 +179,7 @@ fn lines(bill: &BillView) -> AnyView {
     });
     let table = Sheet {
         caption: "By job and flavour".to_owned(),
-        class: "bill",
+        class: "bill by-job",
         cols: vec![
             Col::Text("Job"),
             Col::Text("Project"),

@@ -74,8 +74,8 @@ pub async fn overview(context: &PageContext) -> Page {
                 .into_any(),
         ),
         View::Money => (
-            view! { {bills_panel(&seen.bill)}{fleet_panel(&seen.fleet)} }.into_any(),
-            view! { {needs_someone(&seen)}{yours(&seen, "Waiting longest")} }.into_any(),
+            view! { {bills_panel(&seen.bill)}{fleet_panel(&seen.fleet)}{yours(&seen, "Waiting longest")} }.into_any(),
+            needs_someone(&seen),
         ),
         View::Fleet => (
             view! { {fleet_panel(&seen.fleet)}{yours(&seen, "Waiting longest")} }.into_any(),

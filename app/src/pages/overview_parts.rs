@@ -6,7 +6,7 @@ use crate::parts::{
     quota_bar, quota_key, reason_line, row_badge, when,
 };
 use crate::url::{LIVE, MapUrl, Start, Url};
-use contract::{BillView, FleetView, JobFilter, JobList, JobRow, JobState, TeamView};
+use contract::{BillView, FleetView, JobFilter, JobList, JobRow, TeamView};
 use jiff::Timestamp;
 use leptos::prelude::*;
 

@@ -78,7 +78,7 @@ fn table(tokens: &[TokenView], now: Timestamp) -> AnyView {
         .collect();
     Sheet {
         caption: "Your tokens".to_owned(),
-        class: "",
+        class: "tokens",
         cols: vec![
             Col::Text("For"),
             Col::Text("Begins with"),
