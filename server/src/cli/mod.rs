@@ -211,12 +211,10 @@ async fn perform(command: Command) -> Done {
         }
         Command::Replay(args) => replay::perform(&args),
         Command::Completions { shell } => {
-            clap_complete::generate(
-                shell,
-                &mut Muster::command(),
-                "muster",
-                &mut std::io::stdout(),
-            );
+            // Into memory first: a reader that has seen enough is no fault.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Muster::command(), "muster", &mut script);
+            table::write_out(&String::from_utf8_lossy(&script))?;
             Ok(ExitCode::SUCCESS)
         }
     }

@@ -1,8 +1,9 @@
 //! The fleet, its nodes, its teams and their quotas.
 
 use super::Problems;
+use super::body::Spec;
 use super::caller::Caller;
-use super::input::{NoQuery, Spec};
+use super::input::NoQuery;
 use super::problem::Refused;
 use crate::door::Door;
 use axum::Json;

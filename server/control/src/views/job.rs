@@ -142,9 +142,7 @@ fn worst_link(placement: &Placement, state: &State) -> String {
     };
     match placement.within.map(usize::from) {
         None => format!("between {}s", level(0)),
-        Some(index) if index + 1 >= state.topology.levels.len() => {
-            "none: inside one node".to_owned()
-        }
+        Some(index) if index + 1 >= state.topology.levels.len() => "inside one node".to_owned(),
         Some(index) => format!("between {}s of one {}", level(index + 1), level(index)),
     }
 }
