@@ -167,6 +167,7 @@ fn fleet(nodes: u32) -> State {
             id,
             parent: None,
             quotas: BTreeMap::new(),
+            weight_milli: 1_000,
         }));
     }
     for team in 0..40_u64 {

@@ -7,6 +7,7 @@ use crate::{
     MilliGpu, Millis, Node, NodeId, PersonId, Phase, Placement, PodPlace, State, StopCause,
     StopRequest, TeamId,
 };
+use crate::{ledger, past_use};
 use std::sync::Arc;
 
 /// Takes in what happened. It cannot fail: it has happened.
@@ -25,8 +26,14 @@ pub fn apply(state: &mut State, event: &Event) {
         Fact::FlavourSet { flavour } => {
             drop(state.flavours.insert(flavour.id.clone(), flavour.clone()))
         }
-        Fact::CohortSet { cohort } => drop(state.cohorts.insert(cohort.id.clone(), cohort.clone())),
-        Fact::CohortRemoved { cohort } => remove_cohort(state, cohort),
+        Fact::CohortSet { cohort } => {
+            state.cohorts.insert(cohort.id.clone(), cohort.clone());
+            ledger::settle_all(state);
+        }
+        Fact::CohortRemoved { cohort } => {
+            remove_cohort(state, cohort);
+            ledger::settle_all(state);
+        }
         Fact::TeamSet { team } => {
             state.teams.insert(team.id.clone(), team.clone());
             let flavours: Vec<_> = state
@@ -38,8 +45,12 @@ pub fn apply(state: &mut State, event: &Event) {
             flavours
                 .iter()
                 .for_each(|flavour| lay(state, &team.id, flavour));
+            ledger::settle_all(state);
         }
-        Fact::TeamRemoved { team } => drop(state.teams.remove(team)),
+        Fact::TeamRemoved { team } => {
+            state.teams.remove(team);
+            ledger::settle_all(state);
+        }
         Fact::NodeSet { node } => {
             let before = state.nodes.insert(node.id, empty(node));
             note_node(state, before.map(|free| free.node).as_ref(), node.id);
@@ -123,13 +134,16 @@ pub fn apply(state: &mut State, event: &Event) {
             job, not_before, ..
         } => requeue(state, at, *job, *not_before),
         Fact::JobEnded { job, end, .. } => {
-            release(state, *job);
+            release(state, at, *job);
             if state.jobs.contains_key(job) {
                 state.counts.count(*end);
             }
             step(state, *job, Step::End, |_| {});
         }
-        Fact::HourPassed => state.hour = state.hour.max(at),
+        Fact::HourPassed => {
+            state.hour = state.hour.max(at);
+            past_use::close_hour(state, at);
+        }
     }
 }
 
@@ -247,6 +261,7 @@ fn admit(state: &mut State, at: Millis, id: JobId, attempt: u32, placement: &Arc
     let Some(flavour) = &placement.flavour else {
         return;
     };
+    past_use::count(state, &spec.team, flavour, at);
     *state
         .charged
         .entry(spec.team.clone())
@@ -261,6 +276,7 @@ fn admit(state: &mut State, at: Millis, id: JobId, attempt: u32, placement: &Arc
         .or_default()
         .push(id);
     lay(state, &spec.team, flavour);
+    ledger::settle_charge(state, &spec.team, flavour);
 }
 
 fn take(state: &mut State, id: JobId, spec: &JobSpec, pod: PodPlace) {
@@ -299,7 +315,7 @@ fn for_each_card(pod: PodPlace, cards: &mut [u16], mut change: impl FnMut(&mut u
 }
 
 /// Frees everything that the job has: its exit is confirmed.
-fn release(state: &mut State, id: JobId) -> Option<Allocation> {
+fn release(state: &mut State, at: Millis, id: JobId) -> Option<Allocation> {
     let job = state.jobs.get_mut(&id)?;
     // Out of the list of due times while it still says when it was due.
     let due = job.due(&state.policy).map(|due| (due, id));
@@ -311,6 +327,7 @@ fn release(state: &mut State, id: JobId) -> Option<Allocation> {
     let Some(flavour) = &allocation.placement.flavour else {
         return Some(allocation);
     };
+    past_use::count(state, &spec.team, flavour, at);
     if let Some(of_team) = state.charged.get_mut(&spec.team) {
         if let Some(charged) = of_team.get_mut(flavour) {
             *charged = charged.minus(allocation.gpus);
@@ -330,6 +347,7 @@ fn release(state: &mut State, id: JobId) -> Option<Allocation> {
         }
     }
     lay(state, &spec.team, flavour);
+    ledger::settle_charge(state, &spec.team, flavour);
     Some(allocation)
 }
 
@@ -360,7 +378,7 @@ fn lay(state: &mut State, team: &TeamId, flavour: &FlavourId) {
 }
 
 fn requeue(state: &mut State, at: Millis, id: JobId, not_before: Option<Millis>) {
-    let allocation = release(state, id);
+    let allocation = release(state, at, id);
     step(state, id, Step::Requeue, |job| {
         job.not_before = not_before;
         let stop = job.stop.take();

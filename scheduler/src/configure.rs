@@ -17,6 +17,15 @@ const MAX_MICROS: u64 = 1_000_000_000_000;
 /// The most levels of a topology.
 const MAX_LEVELS: usize = 8;
 
+/// The most planned starts of each kind.
+const MAX_RESERVATIONS: u32 = 1_000;
+
+/// The longest half-life of past use: it bounds the buckets that are kept.
+const MAX_HALF_LIFE: Millis = Millis::hours(28 * 24);
+
+/// The greatest weight: a thousand times the usual one.
+const MAX_WEIGHT: u64 = 1_000_000;
+
 /// The fact that a change leads to.
 pub(crate) fn configure(state: &State, change: &Configure) -> Result<Fact, Refusal> {
     match change {
@@ -79,6 +88,7 @@ fn cohort_exists(state: &State, id: Option<&CohortId>) -> Result<(), Refusal> {
 
 fn set_cohort(state: &State, cohort: &Cohort) -> Result<Fact, Refusal> {
     named("id", cohort.id.as_str())?;
+    check_weight(cohort.weight_milli)?;
     check_quotas(state, &cohort.quotas)?;
     cohort_exists(state, cohort.parent.as_ref())?;
     let mut above = cohort.parent.as_ref();
@@ -95,6 +105,16 @@ fn set_cohort(state: &State, cohort: &Cohort) -> Result<Fact, Refusal> {
     Ok(Fact::CohortSet {
         cohort: cohort.clone(),
     })
+}
+
+fn check_weight(weight_milli: u64) -> Result<(), Refusal> {
+    if weight_milli > MAX_WEIGHT {
+        return Err(invalid(
+            "weight",
+            format!("must be at most {}", MAX_WEIGHT / 1_000),
+        ));
+    }
+    Ok(())
 }
 
 fn check_quotas(state: &State, quotas: &BTreeMap<FlavourId, Quota>) -> Result<(), Refusal> {
@@ -126,6 +146,7 @@ fn check_quotas(state: &State, quotas: &BTreeMap<FlavourId, Quota>) -> Result<()
 
 fn set_team(state: &State, team: &Team) -> Result<Fact, Refusal> {
     named("id", team.id.as_str())?;
+    check_weight(team.weight_milli)?;
     cohort_exists(state, team.cohort.as_ref())?;
     check_quotas(state, &team.quotas)?;
     if team.default_time_limit == Some(Millis(0)) {
@@ -202,6 +223,20 @@ fn set_policy(policy: &Policy) -> Result<Fact, Refusal> {
                 "must be more than nothing and at most a year",
             ));
         }
+    }
+    if policy.reservations > MAX_RESERVATIONS {
+        return Err(invalid(
+            "reservations",
+            format!("must be at most {MAX_RESERVATIONS}: each one makes every cycle longer"),
+        ));
+    }
+    let half_life = policy.half_life;
+    let whole = half_life.0.is_multiple_of(Millis::HOUR.0);
+    if !whole || half_life < Millis::HOUR || half_life > MAX_HALF_LIFE {
+        return Err(invalid(
+            "half_life",
+            "must be whole hours: at least one, at most 28 days",
+        ));
     }
     Ok(Fact::PolicySet {
         policy: policy.clone(),

@@ -66,7 +66,8 @@ impl Counted {
         self.seen = room.taken.len();
     }
 
-    fn recount(&mut self, free: &Free, yard: &Yard, node: usize, ask: &PodAsk) {
+    /// Counts a node again, and the domains around it.
+    pub(crate) fn recount(&mut self, free: &Free, yard: &Yard, node: usize, ask: &PodAsk) {
         let levels = yard.levels();
         self.pods[levels][node] = free.pods(ask);
         self.milli[levels][node] = u64::from(free.milli);

@@ -2,17 +2,18 @@
 //!
 //! Jobs of one team that ask for the same are one [`Class`]; shapes sought in the same nodes are one [`Spot`].
 
+use crate::backfill::{Backfill, Charge};
 use crate::count::Counted;
 use crate::explain::Lacks;
 use crate::maximum::{Hardware, never, of_shape};
-use crate::place::{Shape, Shortage, UnknownLevel, seek, take, within};
+use crate::place::{Shape, Shortage, UnknownLevel, seek, within};
 use crate::plan::Candidate;
 use crate::quota::QuotaTree;
-use crate::reserve::{Closed, Reservations, Wanting};
 use crate::room::{Room, View, Yard, YardKey, pool_of};
 use crate::{Blocker, FlavourId, JobId, JobSpec, MilliGpu, Millis, Placement, Pool, State, TeamId};
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 /// A shape in a yard: where room for it is sought, once.
 pub(crate) struct Spot<'a> {
@@ -22,8 +23,6 @@ pub(crate) struct Spot<'a> {
     counted: Option<Counted>,
     /// No room was found in this cycle.
     full: bool,
-    /// The healthy hardware could hold it; judged when first asked.
-    could: Option<bool>,
     /// Why the empty hardware could not hold it; told with all that it exceeds.
     pub exceeds: Option<Blocker>,
     /// What it lacks at the end of the cycle; judged when first asked.
@@ -44,6 +43,8 @@ pub(crate) struct Class<'a> {
     /// The team's index in the quota tree; `None` only when there is something that can never be met.
     pub team: Option<usize>,
     pub gpus: MilliGpu,
+    /// The longest that it may still run; `None` = no limit.
+    pub span: Option<Millis>,
     pub offers: Vec<Offer<'a>>,
     /// Why these can never run.
     pub never: Vec<Blocker>,
@@ -60,6 +61,36 @@ struct ClassKey<'a> {
     pool: Pool,
     team: &'a TeamId,
     flavours: &'a [FlavourId],
+    span: Option<Millis>,
+}
+
+/// A hasher that is quick and the same everywhere; nobody outside chooses what is looked up so as to make it slow.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+    fn write_u8(&mut self, n: u8) {
+        self.write_u64(n.into());
+    }
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(n.into());
+    }
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(26) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+    fn write_usize(&mut self, n: usize) {
+        self.write_u64(n as u64);
+    }
 }
 
 /// The scratch of one cycle. The state itself is only read.
@@ -69,15 +100,18 @@ pub(crate) struct Cycle<'a> {
     pub tree: QuotaTree<'a>,
     pub hardware: Hardware<'a>,
     pub room: Room,
-    healthy: Option<Room>,
     yard_index: BTreeMap<YardKey<'a>, usize>,
     pub yards: Vec<Yard<'a>>,
     spot_index: BTreeMap<(usize, Shape), usize>,
     pub spots: Vec<Spot<'a>>,
     /// Only looked up, never walked: its order reaches nothing.
-    class_index: HashMap<ClassKey<'a>, usize, BuildHasherDefault<DefaultHasher>>,
+    class_index: HashMap<ClassKey<'a>, usize, BuildHasherDefault<Mix>>,
     pub classes: Vec<Class<'a>>,
-    reservations: Reservations,
+    pub backfill: Backfill<'a>,
+    /// Jobs that have waited over `reserve_after`, the oldest ones.
+    waited: Vec<JobId>,
+    /// Planned starts of this pass by the order alone.
+    first: u32,
 }
 
 impl<'a> Cycle<'a> {
@@ -87,21 +121,50 @@ impl<'a> Cycle<'a> {
             tree: QuotaTree::of(state),
             hardware: Hardware::of(state),
             room: Room::of(state, View::Now),
-            healthy: None,
             yard_index: BTreeMap::new(),
             yards: Vec::new(),
             spot_index: BTreeMap::new(),
             spots: Vec::new(),
             class_index: HashMap::default(),
             classes: Vec::new(),
-            reservations: Reservations::default(),
+            backfill: Backfill::default(),
+            waited: Vec::new(),
+            first: 0,
             state,
             now,
         }
     }
 
-    /// The class of a job, made when first met.
-    pub(crate) fn class(&mut self, spec: &'a JobSpec) -> usize {
+    /// Finds the oldest of the waiting jobs that have waited too long and might run some day.
+    pub(crate) fn find_waited(&mut self, jobs: &[Candidate], classes: &[usize]) {
+        let most = self.state.policy.reservations as usize;
+        let too_long = |job: &Candidate| {
+            self.now.since(job.submitted) >= self.state.policy.reserve_after
+                && job.backs_off(self.now).is_none()
+        };
+        let waited = jobs
+            .iter()
+            .zip(classes)
+            .filter(|(job, class)| self.classes[**class].never.is_empty() && too_long(job));
+        let mut waited: Vec<_> = waited.map(|(job, _)| (job.submitted, job.id)).collect();
+        if waited.len() > most {
+            waited.select_nth_unstable(most);
+            waited.truncate(most);
+        }
+        self.waited = waited.into_iter().map(|(_, job)| job).collect();
+    }
+
+    /// The waiting jobs are gone through once more: reservations are made anew.
+    pub(crate) fn begin_pass(&mut self) {
+        self.backfill.begin_pass();
+        self.first = 0;
+        self.classes
+            .iter_mut()
+            .for_each(|class| class.spent = false);
+    }
+
+    /// The class of a job that runs for `span` at most, made when first met.
+    pub(crate) fn class(&mut self, spec: &'a JobSpec, span: Option<Millis>) -> usize {
         let shape = match Shape::of(spec, &self.state.topology) {
             Ok(shape) => shape,
             Err(UnknownLevel(level)) => {
@@ -118,11 +181,15 @@ impl<'a> Cycle<'a> {
             flavours: &spec.flavours,
             pool: pool_of(spec.kind),
             shape,
+            span,
         };
         if let Some(&class) = self.class_index.get(&key) {
             return class;
         }
-        let class = self.describe(spec, shape);
+        let class = Class {
+            span,
+            ..self.describe(spec, shape)
+        };
         let class = self.add_class(class);
         self.class_index.insert(key, class);
         class
@@ -202,6 +269,7 @@ impl<'a> Cycle<'a> {
         let mut class = Class {
             team: Some(team),
             gpus,
+            span: None,
             offers,
             never: Vec::new(),
             spent: false,
@@ -224,7 +292,6 @@ impl<'a> Cycle<'a> {
                 shape,
                 counted: None,
                 full: false,
-                could: None,
                 exceeds,
                 told: None,
                 flavour: key.flavour,
@@ -233,166 +300,106 @@ impl<'a> Cycle<'a> {
         })
     }
 
-    /// Starts a job if it can: charges its quota and takes its room. If it cannot, it may close its flavour.
+    /// Starts a job if it can: charges its quota and takes its room. If it cannot, it may get a planned start.
     pub(crate) fn start(
         &mut self,
         job: &Candidate,
         class: usize,
         rank: usize,
-    ) -> Option<Placement> {
+    ) -> Option<Arc<Placement>> {
         if !self.classes[class].never.is_empty() || job.backs_off(self.now).is_some() {
             return None;
         }
         if !self.classes[class].spent {
             for offer in self.offers_in_order(class) {
-                if let Some(placement) = self.try_offer(class, offer, rank) {
+                if let Some(placement) = self.try_offer(class, offer) {
                     return Some(placement);
                 }
             }
             self.classes[class].spent = true;
         }
-        if self.now.since(job.submitted) >= self.state.policy.reserve_after {
+        if self.first < self.state.policy.reservations {
+            self.first += u32::from(self.reserve(job.id, class, rank));
+        } else if self.waited.contains(&job.id) {
             self.reserve(job.id, class, rank);
         }
         None
     }
 
-    /// Offers inside nominal first, then those that borrow; each in order of preference.
+    /// Offers by borrowing height, each height in order of preference: a second flavour inside nominal is preferred to
+    /// borrowing in the first.
     fn offers_in_order(&self, class: usize) -> Vec<usize> {
-        let borrows = |offer: &usize| {
-            let wanting = self.wanting(class, *offer, 0);
-            wanting.is_some_and(
-                |Wanting {
-                     team,
-                     flavour,
-                     gpus,
-                     ..
-                 }| !self.tree.inside_nominal(team, flavour, gpus),
-            )
-        };
         let mut order: Vec<usize> = (0..self.classes[class].offers.len()).collect();
-        order.sort_by_key(borrows);
+        order.sort_by_cached_key(|&offer| self.height(class, offer));
         order
     }
 
-    /// A job of a class that wants an offer; `None` if the offer has no flavour to want.
-    fn wanting(&self, class: usize, offer: usize, rank: usize) -> Option<Wanting> {
+    /// The borrowing height of an offer: 0 inside the team's nominal.
+    fn height(&self, class: usize, offer: usize) -> u32 {
+        let Class {
+            team, gpus, offers, ..
+        } = &self.classes[class];
+        match (team, offers[offer].flavour) {
+            (Some(team), Some((_, flavour))) => self.tree.height(*team, flavour, *gpus),
+            (_, None) | (None, _) => 0,
+        }
+    }
+
+    /// The flavour and GPUs of a class's lowest offer, and its borrowing height.
+    pub(crate) fn lowest_offer(&self, class: usize) -> (Option<(usize, MilliGpu)>, u32) {
+        let of_class = &self.classes[class];
+        let offers = (0..of_class.offers.len()).map(|offer| (self.height(class, offer), offer));
+        let Some((height, offer)) = offers.min() else {
+            return (None, 0);
+        };
+        let flavour = of_class.offers[offer].flavour;
+        (flavour.map(|(_, flavour)| (flavour, of_class.gpus)), height)
+    }
+
+    /// What a job of a class is charged for an offer; `None` if the offer has no flavour.
+    pub(crate) fn charge_of(&self, class: usize, offer: usize) -> Option<Charge> {
         let class = &self.classes[class];
         let ((_, flavour), team) = (class.offers[offer].flavour?, class.team?);
-        Some(Wanting {
-            rank,
+        Some(Charge {
             team,
             flavour,
             gpus: class.gpus,
         })
     }
 
-    /// The job that another one must not pass, should it want this offer.
-    pub(crate) fn ahead_of(&self, class: usize, offer: usize, rank: usize) -> Option<JobId> {
-        self.reservations
-            .ahead_of(self.wanting(class, offer, rank)?, &self.tree)
-    }
-
-    fn try_offer(&mut self, class: usize, offer: usize, rank: usize) -> Option<Placement> {
+    fn try_offer(&mut self, class: usize, offer: usize) -> Option<Arc<Placement>> {
         let Offer { flavour, spot, .. } = self.classes[class].offers[offer];
-        let wanting = self.wanting(class, offer, rank);
-        let may = wanting.is_none_or(|wanting| self.has_quota(wanting))
-            && self.ahead_of(class, offer, rank).is_none();
-        if self.spots[spot].full || !may {
+        let (charge, span) = (self.charge_of(class, offer), self.classes[class].span);
+        let has_quota = charge.is_none_or(|charge| self.has_quota(charge));
+        if self.spots[spot].full || !has_quota || self.quota_held(class, offer).is_some() {
             return None;
         }
-        let Ok(found) = self.find(spot) else {
+        if self.find(spot).is_err() {
             self.spots[spot].full = true;
             return None;
-        };
+        }
+        let (found, pods) = self.take_off_held(spot, span)?;
         let Spot { yard, shape, .. } = self.spots[spot];
-        let yard = &self.yards[yard];
-        let pods = take(yard, &mut self.room, &shape, &found);
-        let within = within(yard, &self.state.topology, &found);
-        if let Some(Wanting {
+        let within = within(&self.yards[yard], &self.state.topology, &found);
+        if let Some(Charge {
             team,
             flavour,
             gpus,
-            ..
-        }) = wanting
+        }) = charge
         {
             self.tree.charge(team, flavour, gpus);
         }
-        Some(Placement {
+        let placement = Arc::new(Placement {
             flavour: flavour.map(|(id, _)| id.clone()),
             pods,
             within,
-        })
+        });
+        self.note_start(charge, shape.ask, span, &placement);
+        Some(placement)
     }
 
-    fn has_quota(
-        &self,
-        Wanting {
-            team,
-            flavour,
-            gpus,
-            ..
-        }: Wanting,
-    ) -> bool {
-        gpus <= self.tree.available(team, flavour)
-    }
-
-    /// Closes the first flavour in which the job lacks nothing but room; if there is none, the first in which it lacks
-    /// quota that is its team's own.
-    fn reserve(&mut self, job: JobId, class: usize, rank: usize) {
-        let mut own = None;
-        for offer in self.offers_in_order(class) {
-            let Some(wanting) = self.wanting(class, offer, rank) else {
-                continue;
-            };
-            let spot = self.classes[class].offers[offer].spot;
-            if self.ahead_of(class, offer, rank).is_some() || !self.could_hold(spot) {
-                continue;
-            }
-            let Wanting {
-                team,
-                flavour,
-                gpus,
-                ..
-            } = wanting;
-            if self.has_quota(wanting) {
-                self.reservations.close(job, wanting, Closed::All);
-                return;
-            }
-            if own.is_none() && self.tree.owns(team, flavour, gpus) {
-                own = Some(wanting);
-            }
-        }
-        if let Some(wanting) = own {
-            let Wanting {
-                team: of,
-                flavour,
-                gpus,
-                ..
-            } = wanting;
-            let lent = self.tree.inside_nominal(of, flavour, gpus);
-            let to = if lent {
-                Closed::Borrowers { of }
-            } else {
-                Closed::Team { of }
-            };
-            self.reservations.close(job, wanting, to);
-        }
-    }
-
-    /// True when the healthy hardware could hold the shape if nothing else ran.
-    fn could_hold(&mut self, spot: usize) -> bool {
-        if let Some(could) = self.spots[spot].could {
-            return could;
-        }
-        let healthy = self
-            .healthy
-            .get_or_insert_with(|| Room::of(self.state, View::HealthyEmpty));
-        let Spot { yard, shape, .. } = self.spots[spot];
-        let yard = &self.yards[yard];
-        let could = seek(yard, &Counted::of(healthy, yard, &shape.ask), &shape).is_ok();
-        self.spots[spot].could = Some(could);
-        could
+    pub(crate) fn has_quota(&self, charge: Charge) -> bool {
+        charge.gpus <= self.tree.available(charge.team, charge.flavour)
     }
 
     /// Room for a spot as things stand, or what is missing.
@@ -423,6 +430,7 @@ impl Class<'_> {
         Self {
             team: None,
             gpus: spec.gpus(),
+            span: None,
             offers: Vec::new(),
             never: vec![blocker],
             spent: false,

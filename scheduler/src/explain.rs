@@ -1,8 +1,9 @@
 //! Reasons: why each job left waiting does not start, against the state after the cycle.
 //!
-//! A job starts as soon as one of its flavours has quota, room and no reservation before it. The one told is the flavour
+//! A job starts as soon as one of its flavours has quota and room that no planned start ahead of it needs. The one told is the flavour
 //! that lacks the least, with everything that it lacks: lifting all of it starts the job, lifting all but one does not.
 
+use crate::backfill::known;
 use crate::cycle::Cycle;
 use crate::plan::Candidate;
 use crate::quota::ShortAt;
@@ -20,33 +21,32 @@ pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: us
     cycle.judge(class);
     let offers = 0..cycle.classes[class].offers.len();
     let closest = offers.min_by_key(|&offer| {
-        let Lacks { quota, room } = &cycle.lacks(class)[offer];
-        let reserved = cycle.ahead_of(class, offer, rank).is_some();
+        let lacks = &cycle.lacks(class)[offer];
+        let held = cycle.held_before(lacks, rank).is_some();
+        let missing = [lacks.quota.is_some(), held, lacks.room.is_some()];
         (
-            usize::from(quota.is_some()) + usize::from(reserved) + usize::from(room.is_some()),
-            short_by(quota),
+            missing.into_iter().filter(|&missing| missing).count(),
+            short_by(&lacks.quota),
         )
     });
     let mut all = Vec::with_capacity(4);
     all.extend(until.map(|until| Blocker::BackOff { until }));
     if let Some(offer) = closest {
-        let Lacks { quota, room } = &cycle.lacks(class)[offer];
-        all.extend(quota.clone());
-        all.extend(
-            cycle
-                .ahead_of(class, offer, rank)
-                .map(|job| Blocker::BehindReservation { job }),
-        );
-        all.extend(room.clone());
+        let lacks = &cycle.lacks(class)[offer];
+        all.extend(lacks.quota.clone());
+        all.extend(cycle.held_before(lacks, rank));
+        all.extend(lacks.room.clone());
     }
     Reason::of(all)
 }
 
-/// What an offer lacks, but for reservations.
+/// What an offer lacks.
 #[derive(Clone, Default)]
 pub(crate) struct Lacks {
     pub quota: Option<Blocker>,
     pub room: Option<Blocker>,
+    /// The planned start that holds quota or room which is there; of many, the first.
+    held: Option<usize>,
 }
 
 impl Cycle<'_> {
@@ -59,7 +59,16 @@ impl Cycle<'_> {
         }
     }
 
-    /// What each offer of a class that was judged lacks, but for reservations.
+    /// The planned start that a job at this place in the order would move, if it is in its way.
+    fn held_before(&self, lacks: &Lacks, rank: usize) -> Option<Blocker> {
+        let reservation = &self.backfill.reservations[lacks.held?];
+        (reservation.rank < rank).then(|| Blocker::BehindReservation {
+            job: reservation.job,
+            planned: known(reservation.at),
+        })
+    }
+
+    /// What each offer of a class that was judged lacks.
     fn lacks(&self, class: usize) -> &[Lacks] {
         self.classes[class].told.as_deref().unwrap_or_default()
     }
@@ -70,10 +79,20 @@ impl Cycle<'_> {
             self.spots[spot].told = Some(self.spot_lacks(spot));
         }
         let room = self.spots[spot].told.clone().flatten();
-        Lacks {
-            quota: self.quota_lacks(class, offer),
-            room,
-        }
+        let quota = self.quota_lacks(class, offer);
+        let of_quota = match quota {
+            None => self.quota_held(class, offer),
+            Some(_) => None,
+        };
+        let of_room = match room {
+            None => self.room_held(spot, self.classes[class].span),
+            Some(_) => None,
+        };
+        let held = match (of_quota, of_room) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        Lacks { quota, room, held }
     }
 
     fn quota_lacks(&self, class: usize, offer: usize) -> Option<Blocker> {

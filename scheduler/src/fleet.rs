@@ -91,7 +91,8 @@ pub struct Team {
     pub id: TeamId,
     /// Where it hangs in the tree; `None` = alone: it neither lends nor borrows.
     pub cohort: Option<CohortId>,
-    /// Its weight in fair shares, in thousandths (1,000 = 1).
+    /// Its weight in fair shares among its siblings, in thousandths (1,000 = 1). 0 = last of all when it borrows.
+    #[serde(default = "one")]
     pub weight_milli: u64,
     /// Per flavour. A flavour that is not named here cannot be asked for.
     pub quotas: BTreeMap<FlavourId, Quota>,
@@ -108,4 +109,12 @@ pub struct Cohort {
     pub parent: Option<CohortId>,
     /// Quota of its own, per flavour; often none.
     pub quotas: BTreeMap<FlavourId, Quota>,
+    /// Its weight in fair shares among its siblings, in thousandths (1,000 = 1).
+    #[serde(default = "one")]
+    pub weight_milli: u64,
+}
+
+/// The weight of who says nothing.
+fn one() -> u64 {
+    1_000
 }

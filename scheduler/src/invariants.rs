@@ -5,6 +5,7 @@
 //! - `charged` is the sum over admitted, starting, running, reclaiming and recovering jobs.
 //! - Own and borrowed add up to what a job has; a team's own parts stay inside its nominal, its borrowed part is what it
 //!   is charged beyond that, and lies on its newest admissions.
+//! - The ledger of who borrows from whom: rows add up to what is borrowed, and nobody lends what it uses.
 //! - The lists beside the jobs (the queue, due times, the order of admissions) say what the jobs say.
 
 use crate::{FlavourId, FreeNode, Job, JobId, MilliGpu, NodeId, Phase, State, TeamId};
@@ -18,6 +19,7 @@ pub fn check(state: &State) -> Result<(), String> {
     check_nodes(state)?;
     check_charged(state)?;
     check_entitlements(state)?;
+    crate::ledger::check(state)?;
     check_lists(state)
 }
 

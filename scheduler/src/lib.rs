@@ -19,7 +19,9 @@
 //! - **attempt**: one life of a gang, from admit to confirmed exit; also the fencing token of its executor.
 //! - **domain**: one block, rack or node of the topology; **level**: all domains of one kind, widest first.
 //! - **entitlement**: own or borrowed; the borrowed part of a team lies on its newest admissions.
-//! - **reservation**: what a job that has waited too long closes to those behind it.
+//! - **planned start**: when a job that waits will have quota and room by the time limits of what runs; a **reservation**
+//!   holds both for it. **backfill**: what starts behind it without making it later.
+//! - **share**: how much a team or cohort is charged above its own, of what can be lent, by weight.
 //! - **segment**: an equal part of a gang that stays inside one domain (Kueue: slice of a podset).
 //! - **reason**: the typed, true answer to "why does it wait?".
 //! - **usage line**: GPUs x time held by one job with one entitlement in one phase; a bill is a sum of them.
@@ -28,19 +30,18 @@
 //! [`decide()`] reads a command and writes facts; the phases of a job are one table, `lifecycle`. [`apply()`] folds facts, and
 //! keeps three lists beside the jobs: the queue in order, due times, and admissions by team and flavour. [`plan()`] walks
 //! the queue once over a scratch (`cycle`) of quota (`quota`) and room (`room`, `place`) as integers; `maximum` says
-//! what can never run, `reserve` who must not be passed, `explain` why each one left waits. [`Meter`] folds the same
+//! what can never run, `order` who is next, `backfill` who must not be made later, `explain` why each one left waits. [`Meter`] folds the same
 //! facts into usage lines; [`Cost`] prices them. [`invariants::check`] is what must hold after every fact.
 //!
 //! # Deliberately absent
-//! - Claims (reclaim, preemption), planned starts with backfill, fair-share keys and replacements by a spare: their
-//!   places in the cycle are listed in its order. Until planned starts are there, a reservation closes its flavour.
-//! - The ledger of who lends to whom: [`QuotaFigures::lent`] spreads what is borrowed now, and remembers nothing.
+//! - Claims (reclaim, preemption) and replacements by a spare: their places in the cycle are listed in its order.
 //! - Slices of a card, elastic gangs, dependencies, limits per person, the idle clock of notebooks.
 //! - `exclusive` topology requests. A "never" of a topology counts nodes that are down, but no spares.
 
 #![forbid(unsafe_code)]
 
 mod apply;
+mod backfill;
 mod command;
 mod configure;
 mod count;
@@ -52,16 +53,18 @@ mod fleet;
 mod ids;
 pub mod invariants;
 mod job;
+mod ledger;
 mod lifecycle;
 mod maximum;
 mod meter;
+mod order;
+mod past_use;
 mod place;
 mod plan;
 mod policy;
 mod quota;
 mod rate;
 mod reason;
-mod reserve;
 mod room;
 mod standby;
 mod state;
@@ -77,9 +80,11 @@ pub use job::{
     Allocation, Checkpoint, CheckpointContract, End, Job, JobKind, JobSpec, Phase, Placement,
     PodPlace, Priority, Segments, StopRequest, TopologyMode, TopologyRequest,
 };
+pub use ledger::{Lender, Loan, Loans, lent_by, loans_to};
 pub use meter::{Entitlement, Meter, UnitKind, UsageLine, UsagePhase};
-pub use plan::{Plan, Waiting, plan, would_start};
-pub use policy::Policy;
+pub use past_use::{PastUse, decayed_use};
+pub use plan::{Plan, PlannedStart, Waiting, plan, would_start};
+pub use policy::{Policy, UseOrder};
 pub use quota::{QuotaFigures, entitlements, quota_figures};
 pub use rate::{COST_PER_CENT, Cents, Cost, RateCard, spread};
 pub use reason::{Blocker, Reason, Scope};

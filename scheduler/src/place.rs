@@ -140,9 +140,47 @@ impl Shape {
             .map_or(Wish::Anywhere, |&(wish, _)| wish)
     }
 
+    /// What has to be there for it to start at all.
+    pub(crate) fn least(&self, levels: usize) -> Least {
+        match self.last_wish() {
+            Wish::Within(level) => Least {
+                level: level.min(levels),
+                size: self.pods,
+                units: 1,
+            },
+            Wish::Segments(level, pods) => Least {
+                level: level.min(levels),
+                size: pods,
+                units: u64::from(self.pods / pods),
+            },
+            Wish::Anywhere => Least {
+                level: 0,
+                size: 1,
+                units: u64::from(self.pods),
+            },
+        }
+    }
+
     /// True when one pod is all there is.
     fn is_single(&self) -> bool {
         self.pods == 1
+    }
+}
+
+/// The least that must be there for a gang: units of some pods, each inside one domain of a level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Least {
+    pub level: usize,
+    /// Pods of a unit.
+    size: u32,
+    /// Units asked.
+    pub units: u64,
+}
+
+impl Least {
+    /// How many units fit where so many pods do.
+    pub(crate) fn units_in(&self, pods: u32) -> u64 {
+        u64::from(pods / self.size.max(1))
     }
 }
 

@@ -1,20 +1,24 @@
 //! The cycle: who starts now, and why the others wait.
 //!
 //! 1. Settle, 2. advance claims: their facts are folded before a cycle; claims come later.
-//! 3. **Order**: priority, first submit time, id. (Claims with held room, borrowing height and share go before these.)
+//! 3. **Order**: `order`, six keys. (Claims with held room go before these.)
 //! 4. **Admit**: quota, then placement. Flavours in order of preference, those that stay inside nominal before those
 //!    that borrow.
-//! 5. **Reserve**: a job that waited over `reserve_after` closes its flavour to those behind it, to all if it lacks only
-//!    room, to its team and to borrowers if it lacks quota of its own. (Planned starts and backfill go here.)
+//! 5. **Reserve and backfill**: `backfill`. Those that cannot start get planned starts; what starts behind them keeps off
+//!    what these hold, or ends before.
 //! 6. **Explain** every job left waiting, against the state after the cycle.
 //!
 //! Within a cycle room and quota only shrink. So what was too big once stays too big: no shape is sought twice.
 
+use crate::backfill::known;
 use crate::cycle::Cycle;
 use crate::decide::check_spec;
 use crate::explain::explain;
+use crate::order::Order;
 use crate::state::Turn;
-use crate::{Blocker, Event, Fact, JobId, JobSpec, Millis, Placement, Reason, Refusal, State};
+use crate::{
+    Blocker, Event, Fact, JobId, JobSpec, Millis, Placement, Priority, Reason, Refusal, State,
+};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -29,6 +33,17 @@ pub struct Waiting {
     pub position: Option<u32>,
     /// Why.
     pub reason: Reason,
+    /// When it is planned to start, if it has a planned start. What starts behind it does not make it later.
+    pub planned: Option<PlannedStart>,
+}
+
+/// A planned start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedStart {
+    /// When, at the latest, by the time limits of what runs; `None` = not known, since something there has no limit.
+    pub at: Option<Millis>,
+    /// What is held for it from then on: flavour and cards. No pods when quota alone is held.
+    pub placement: Arc<Placement>,
 }
 
 /// What one cycle decided.
@@ -42,50 +57,18 @@ pub struct Plan {
 
 /// Decides one cycle.
 pub fn plan(state: &State, now: Millis) -> Plan {
-    let now = now.max(state.at);
-    let mut cycle = Cycle::of(state, now);
     let jobs: Vec<_> = state
         .queue
         .iter()
         .filter_map(|turn| Candidate::of(state, turn))
         .collect();
-    let mut events = Vec::new();
-    let mut left = Vec::new();
-    for (rank, job) in jobs.iter().enumerate() {
-        let class = cycle.class(job.spec);
-        match cycle.start(job, class, rank) {
-            Some(placement) => {
-                let (job, attempt, placement) = (job.id, job.attempt + 1, Arc::new(placement));
-                events.push(Event {
-                    at: now,
-                    fact: Fact::JobAdmitted {
-                        job,
-                        attempt,
-                        placement,
-                    },
-                });
-            }
-            None => left.push((rank, class)),
-        }
+    let mut walk = Walk::of(state, now.max(state.at), &jobs);
+    while walk.pass(None) {}
+    let waiting = walk.explain();
+    Plan {
+        events: walk.events,
+        waiting,
     }
-    let mut positions = BTreeMap::<Option<usize>, u32>::new();
-    let mut waiting = Vec::with_capacity(left.len());
-    for (rank, class) in left {
-        let job = &jobs[rank];
-        let reason = explain(&mut cycle, job, class, rank);
-        let team = cycle.classes[class].team;
-        let position = (!reason.never()).then(|| {
-            let position = positions.entry(team).or_default();
-            *position += 1;
-            *position
-        });
-        waiting.push(Waiting {
-            job: job.id,
-            position,
-            reason,
-        });
-    }
-    Plan { events, waiting }
 }
 
 /// "Fits now?": where a job with this spec would start if it came in now, last in its order, or why it would not.
@@ -101,34 +84,150 @@ pub fn would_start(state: &State, spec: &JobSpec, now: Millis) -> Result<Placeme
     let new = Candidate {
         id: JobId(state.counts.submitted + 1),
         spec,
+        priority: spec.priority,
         submitted: now,
         attempt: 0,
         not_before: None,
+        span: spec.time_limit.or_else(|| default_limit(state, spec)),
     };
-    let mut cycle = Cycle::of(state, now);
-    let mut rank = 0;
-    for job in state
+    let id = new.id;
+    let mut jobs: Vec<_> = state
         .queue
-        .range(..new.turn())
+        .iter()
         .filter_map(|turn| Candidate::of(state, turn))
-    {
-        let class = cycle.class(job.spec);
-        cycle.start(&job, class, rank);
-        rank += 1;
+        .collect();
+    let place = jobs.partition_point(|job| job.turn() < new.turn());
+    jobs.insert(place, new);
+    let mut walk = Walk::of(state, now, &jobs);
+    while walk.pass(Some(place)) {}
+    match walk.events.last().map(|event| &event.fact) {
+        Some(Fact::JobAdmitted { job, placement, .. }) if *job == id => {
+            Ok(Placement::clone(placement))
+        }
+        Some(_) | None => Err(walk.explain_one(place)),
     }
-    let class = cycle.class(spec);
-    cycle
-        .start(&new, class, rank)
-        .ok_or_else(|| explain(&mut cycle, &new, class, rank))
+}
+
+/// The limit of a job that names none.
+fn default_limit(state: &State, spec: &JobSpec) -> Option<Millis> {
+    state.teams.get(&spec.team)?.default_time_limit
+}
+
+/// One cycle under way: passes over the waiting jobs, until one starts nothing.
+///
+/// What starts moves its team back in the order. So the last pass, which starts nothing, is the one whose order and
+/// reasons are told: they are those of the state that the cycle leaves behind, and the same cycle again says the same.
+struct Walk<'a, 'b> {
+    cycle: Cycle<'a>,
+    jobs: &'b [Candidate<'a>],
+    classes: Vec<usize>,
+    /// Not started so far, in order of priority, submit time and id.
+    left: Vec<usize>,
+    /// The last pass's order.
+    order: Vec<usize>,
+    events: Vec<Event>,
+}
+
+impl<'a, 'b> Walk<'a, 'b> {
+    fn of(state: &'a State, now: Millis, jobs: &'b [Candidate<'a>]) -> Self {
+        let mut cycle = Cycle::of(state, now);
+        let classes: Vec<_> = jobs
+            .iter()
+            .map(|job| cycle.class(job.spec, job.span))
+            .collect();
+        cycle.find_waited(jobs, &classes);
+        Self {
+            classes,
+            left: (0..jobs.len()).collect(),
+            order: Vec::with_capacity(jobs.len()),
+            events: Vec::new(),
+            cycle,
+            jobs,
+        }
+    }
+
+    /// One pass. True when another one may tell more: something has started, and it was not the one that is sought.
+    fn pass(&mut self, sought: Option<usize>) -> bool {
+        let (jobs, classes, cycle) = (self.jobs, &self.classes, &mut self.cycle);
+        cycle.begin_pass();
+        self.order.clear();
+        let started_before = self.events.len();
+        let mut order = Order::of(cycle, jobs, classes, &self.left);
+        while let Some(index) = order.next(cycle, jobs, classes) {
+            let (job, class) = (&jobs[index], classes[index]);
+            let Some(placement) = cycle.start(job, class, self.order.len()) else {
+                self.order.push(index);
+                continue;
+            };
+            self.events.push(Event {
+                at: cycle.now,
+                fact: Fact::JobAdmitted {
+                    job: job.id,
+                    attempt: job.attempt + 1,
+                    placement,
+                },
+            });
+            if sought == Some(index) {
+                return false;
+            }
+            if let Some(team) = cycle.classes[class].team {
+                order.charged(cycle, jobs, classes, team);
+            }
+        }
+        self.left.clone_from(&self.order);
+        self.left.sort_unstable();
+        self.events.len() > started_before
+    }
+
+    /// Why each job that is left waits, in order.
+    fn explain(&mut self) -> Vec<Waiting> {
+        let mut positions = BTreeMap::<Option<usize>, u32>::new();
+        let mut waiting = Vec::with_capacity(self.order.len());
+        let planned = self.cycle.backfill.reservations.iter().map(|planned| {
+            let (at, placement) = (known(planned.at), planned.placement.clone());
+            (planned.rank, PlannedStart { at, placement })
+        });
+        let mut planned: BTreeMap<usize, PlannedStart> = planned.collect();
+        for (rank, &index) in self.order.iter().enumerate() {
+            let class = self.classes[index];
+            let reason = explain(&mut self.cycle, &self.jobs[index], class, rank);
+            let team = self.cycle.classes[class].team;
+            let position = (!reason.never()).then(|| {
+                let position = positions.entry(team).or_default();
+                *position += 1;
+                *position
+            });
+            waiting.push(Waiting {
+                job: self.jobs[index].id,
+                position,
+                reason,
+                planned: planned.remove(&rank),
+            });
+        }
+        waiting
+    }
+
+    fn explain_one(&mut self, index: usize) -> Reason {
+        let rank = self.order.iter().position(|&other| other == index);
+        explain(
+            &mut self.cycle,
+            &self.jobs[index],
+            self.classes[index],
+            rank.unwrap_or_default(),
+        )
+    }
 }
 
 /// A waiting job, as far as the cycle is concerned.
 pub(crate) struct Candidate<'a> {
     pub id: JobId,
     pub spec: &'a JobSpec,
+    pub priority: Priority,
     pub submitted: Millis,
     pub attempt: u32,
     pub not_before: Option<Millis>,
+    /// The longest that it may still run; `None` = no limit.
+    pub span: Option<Millis>,
 }
 
 impl<'a> Candidate<'a> {
@@ -136,16 +235,19 @@ impl<'a> Candidate<'a> {
         let job = state.jobs.get(&turn.2)?;
         let (id, submitted, attempt, not_before) =
             (job.id, job.submitted, job.attempt, job.not_before);
+        let limit = job.spec.time_limit;
         Some(Self {
             id,
+            span: limit.map(|limit| limit.since(job.ran)),
             spec: &job.spec,
+            priority: job.spec.priority,
             submitted,
             attempt,
             not_before,
         })
     }
-    fn turn(&self) -> Turn {
-        (Reverse(self.spec.priority), self.submitted, self.id)
+    pub(crate) fn turn(&self) -> Turn {
+        (Reverse(self.priority), self.submitted, self.id)
     }
     /// Until when it is not tried, if it is not tried now.
     pub(crate) fn backs_off(&self, now: Millis) -> Option<Millis> {

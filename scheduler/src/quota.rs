@@ -36,7 +36,8 @@
 //! | `b` | 2 | 2 | 0 | 1 | 0 + min(10, 2 - 1 + no limit) = 10 |
 //! | `r` | 8 + 5 + 2 = 15 | | | max(0, 9 - 5) + 1 = 5 | 15 - 5 = 10 |
 
-use crate::{CohortId, FlavourId, JobId, MilliGpu, Quota, State, TeamId};
+use crate::order::Share;
+use crate::{CohortId, FlavourId, JobId, Lender, MilliGpu, Quota, State, TeamId, lent_by};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,8 +52,7 @@ pub struct QuotaFigures {
     pub own: MilliGpu,
     /// Of these, beyond it.
     pub borrowed: MilliGpu,
-    /// Of its nominal, used by others of its cohort now: what is borrowed in its tree, spread over the lenders' unused
-    /// lendable parts (largest remainder, then the order of the tree).
+    /// Of its nominal, used by others of its tree now, by the ledger.
     pub lent: MilliGpu,
     /// What it may still be charged.
     pub available: MilliGpu,
@@ -84,7 +84,10 @@ pub fn quota_figures(state: &State, team: &TeamId, flavour: &FlavourId) -> Quota
         charged,
         own,
         borrowed: charged.minus(own),
-        lent: tree.lent(node, flavour_index),
+        lent: lent_by(state, &Lender::Team(team.clone()), flavour)
+            .into_iter()
+            .map(|(_, gpus)| gpus)
+            .sum(),
         available: tree.available(node, flavour_index),
         borrowing_limit: quota.borrowing_limit,
         lending_limit: quota.lending_limit,
@@ -157,6 +160,7 @@ pub(crate) enum ShortAt {
 }
 
 /// The quota tree with its charges, as integers: the scratch of one cycle.
+#[derive(Clone)]
 pub(crate) struct QuotaTree<'a> {
     flavours: BTreeMap<&'a FlavourId, usize>,
     cohorts: Vec<&'a CohortId>,
@@ -165,6 +169,10 @@ pub(crate) struct QuotaTree<'a> {
     parent: Vec<Option<usize>>,
     /// Node x flavour.
     cells: Vec<Cell>,
+    /// Of each node, in thousandths.
+    weights: Vec<u64>,
+    /// Of each flavour, all that the roots have.
+    all: Vec<i64>,
 }
 
 impl<'a> QuotaTree<'a> {
@@ -193,6 +201,8 @@ impl<'a> QuotaTree<'a> {
         let parent: Vec<_> = parent
             .chain(state.teams.values().map(|team| above(&team.cohort)))
             .collect();
+        let weights = state.cohorts.values().map(|cohort| cohort.weight_milli);
+        let weights = weights.chain(state.teams.values().map(|team| team.weight_milli));
         let mut tree = Self {
             cells: vec![
                 Cell {
@@ -202,6 +212,8 @@ impl<'a> QuotaTree<'a> {
                 parent.len() * flavours.len()
             ],
             cohorts: cohorts.into_keys().collect(),
+            weights: weights.collect(),
+            all: vec![0; flavours.len()],
             flavours,
             teams,
             parent,
@@ -235,10 +247,12 @@ impl<'a> QuotaTree<'a> {
                 cell.subtree += cell.nominal;
                 cell.lendable = cell.lendable.min(cell.subtree);
                 cell.guaranteed = cell.subtree - cell.lendable;
-                let lendable = cell.lendable;
+                let (lendable, subtree) = (cell.lendable, cell.subtree);
                 if let Some(parent) = self.parent[node] {
                     let above = self.at(parent, flavour);
                     self.cells[above].subtree += lendable;
+                } else {
+                    self.all[flavour] += subtree;
                 }
             }
         }
@@ -311,6 +325,22 @@ impl<'a> QuotaTree<'a> {
         }
     }
 
+    /// Takes a charge off again.
+    pub(crate) fn give_back(&mut self, team: usize, flavour: usize, gpus: MilliGpu) {
+        let (mut node, mut less) = (team, signed(gpus));
+        loop {
+            let at = self.at(node, flavour);
+            let cell = &mut self.cells[at];
+            let before = cell.over();
+            cell.usage -= less;
+            less = before - cell.over();
+            match self.parent[node] {
+                Some(parent) if less > 0 => node = parent,
+                _ => return,
+            }
+        }
+    }
+
     fn available_signed(&self, node: usize, flavour: usize) -> i64 {
         let cell = self.cell(node, flavour);
         match self.parent[node] {
@@ -326,15 +356,83 @@ impl<'a> QuotaTree<'a> {
         unsigned(self.available_signed(team, flavour))
     }
 
-    /// True when the team's charge stays inside its nominal with `gpus` more.
-    pub(crate) fn inside_nominal(&self, team: usize, flavour: usize, gpus: MilliGpu) -> bool {
-        let cell = self.cell(team, flavour);
-        cell.usage + signed(gpus) <= cell.nominal
+    /// The lowest level that `gpus` more of a team fit inside without borrowing there: 0 = its own nominal, 1 = its
+    /// cohort's subtree, and so on. What fits nowhere now is counted at the root: a big gang is not put behind small ones
+    /// for not fitting yet.
+    pub(crate) fn height(&self, team: usize, flavour: usize, gpus: MilliGpu) -> u32 {
+        let (mut node, mut more, mut height) = (team, signed(gpus), 0);
+        loop {
+            let cell = self.cell(node, flavour);
+            if cell.usage + more <= cell.subtree {
+                return height;
+            }
+            more = (cell.usage + more - cell.guaranteed).max(0) - cell.over();
+            match self.parent[node] {
+                Some(parent) => (node, height) = (parent, height + 1),
+                None => return height,
+            }
+        }
     }
 
-    /// True when so many GPUs are the team's own, whoever uses them now.
-    pub(crate) fn owns(&self, team: usize, flavour: usize, gpus: MilliGpu) -> bool {
-        signed(gpus) <= self.cell(team, flavour).nominal
+    /// The share of each node from a team up to its root, with what reaches it of a need `(flavour, GPUs)`.
+    pub(crate) fn shares(
+        &self,
+        team: usize,
+        need: Option<(usize, MilliGpu)>,
+        into: &mut Vec<Share>,
+    ) {
+        into.clear();
+        let mut more = need.map_or(0, |(_, gpus)| signed(gpus));
+        let mut node = Some(team);
+        while let Some(at) = node {
+            let shares = (0..self.flavours.len()).map(|flavour| {
+                let cell = self.cell(at, flavour);
+                let needed = need.is_some_and(|(needed, _)| needed == flavour);
+                let usage = cell.usage + if needed { more } else { 0 };
+                let above = u128::try_from(usage - cell.subtree).unwrap_or(0);
+                Share::new(above, self.lendable_around(at, flavour), self.weight(at))
+            });
+            into.push(shares.fold(Share::default(), Share::max));
+            if let Some((flavour, _)) = need {
+                let cell = self.cell(at, flavour);
+                more = (cell.usage + more - cell.guaranteed).max(0) - cell.over();
+            }
+            node = self.parent[at];
+        }
+    }
+
+    /// What can be lent in the cohort that a node is a member of; among the roots, all that there is.
+    pub(crate) fn lendable_around(&self, node: usize, flavour: usize) -> u128 {
+        let lendable = match self.parent[node] {
+            Some(parent) => self.cell(parent, flavour).subtree,
+            None => self.all[flavour],
+        };
+        u128::try_from(lendable).unwrap_or(0)
+    }
+
+    /// A node's weight in fair shares, in thousandths.
+    pub(crate) fn weight(&self, node: usize) -> u128 {
+        self.weights[node].into()
+    }
+    /// Nodes: cohorts, then teams.
+    pub(crate) fn nodes(&self) -> usize {
+        self.parent.len()
+    }
+    /// How many of them are cohorts.
+    pub(crate) fn cohorts(&self) -> usize {
+        self.cohorts.len()
+    }
+    /// The cohort above a node.
+    pub(crate) fn parent(&self, node: usize) -> Option<usize> {
+        self.parent[node]
+    }
+    /// How many cohorts are above a node.
+    pub(crate) fn depth(&self, mut node: usize) -> usize {
+        let mut depth = 0;
+        while let Some(parent) = self.parent[node] {
+            (node, depth) = (parent, depth + 1);
+        }
+        depth
     }
 
     /// The most that a team could ever be charged: what is available when nobody is charged anything.
@@ -408,75 +506,6 @@ impl<'a> QuotaTree<'a> {
         }
         node
     }
-
-    /// Of a team's nominal, what others of its tree use now.
-    fn lent(&self, team: usize, flavour: usize) -> MilliGpu {
-        let root = self.root(team);
-        if root == team {
-            return MilliGpu::ZERO;
-        }
-        let mut lenders = Vec::new();
-        let mut borrowed = 0;
-        for node in (0..self.parent.len()).filter(|&node| self.root(node) == root) {
-            let cell = self.cell(node, flavour);
-            let is_team = node >= self.cohorts.len();
-            let unused = cell.nominal
-                - if is_team {
-                    cell.usage.min(cell.nominal)
-                } else {
-                    0
-                };
-            lenders.push((
-                node,
-                if is_team {
-                    unused.min(cell.lendable)
-                } else {
-                    unused
-                },
-            ));
-            borrowed += if is_team {
-                self.borrowed(node, flavour)
-            } else {
-                0
-            };
-        }
-        let unused: i64 = lenders.iter().map(|&(_, unused)| unused).sum();
-        // Where all of it is whole GPUs, whole GPUs are spread: nobody lends a third of a card to a gang.
-        let parts = lenders.iter().map(|&(_, unused)| unused);
-        let unit = if parts.chain([borrowed]).all(|part| part % 1_000 == 0) {
-            1_000
-        } else {
-            1
-        };
-        for lender in &mut lenders {
-            lender.1 /= unit;
-        }
-        unsigned(unit * largest_remainder(borrowed.min(unused) / unit, &lenders, team))
-    }
-}
-
-/// `part`'s share of `amount`, spread over all in proportion to their weights, remainders to the largest first.
-fn largest_remainder(amount: i64, weights: &[(usize, i64)], part: usize) -> i64 {
-    let sum: i128 = weights.iter().map(|&(_, weight)| i128::from(weight)).sum();
-    if sum == 0 {
-        return 0;
-    }
-    let exact = |weight: i64| i128::from(amount) * i128::from(weight);
-    let floors: i128 = weights.iter().map(|&(_, weight)| exact(weight) / sum).sum();
-    let mut order: Vec<_> = weights
-        .iter()
-        .map(|&(id, weight)| (std::cmp::Reverse(exact(weight) % sum), id))
-        .collect();
-    order.sort_unstable();
-    let extra = order
-        .iter()
-        .take((i128::from(amount) - floors) as usize)
-        .any(|&(_, id)| id == part);
-    let weight = weights
-        .iter()
-        .find(|&&(id, _)| id == part)
-        .map_or(0, |&(_, weight)| weight);
-    (exact(weight) / sum) as i64 + i64::from(extra)
 }
 
 #[cfg(test)]

@@ -71,11 +71,14 @@ pub enum Blocker {
         /// Who holds it: teams that borrow there, most first, at most three.
         holders: Vec<(TeamId, MilliGpu)>,
     },
-    /// A job ahead has waited over `reserve_after` in the flavour. If it lacks room of its shape, nobody passes it; if it
-    /// lacks quota of its team's own, nobody of its team does, and nobody who would borrow in its tree.
+    /// Quota and room are there, but a job ahead has a planned start that this one would move: it needs the same quota or
+    /// nodes, and this one would not be over by then.
     BehindReservation {
-        /// The gang.
+        /// The job ahead.
         job: JobId,
+        /// Its planned start; `None` = not known, since something that it waits for has no time limit.
+        #[serde(default)]
+        planned: Option<Millis>,
     },
     /// Quota is there, room of the right shape is not.
     Room {

@@ -154,8 +154,52 @@ impl Free {
             .min()
     }
 
+    /// What is free in both.
+    pub(crate) fn least(self, other: &Self) -> Self {
+        if !self.open || !other.open {
+            return Self::NONE;
+        }
+        let mut least = self;
+        for card in 0..usize::from(self.count) {
+            least.set(card, self.cards[card].min(other.cards[card]));
+        }
+        least.cpu_milli = self.cpu_milli.min(other.cpu_milli);
+        least.memory_mib = self.memory_mib.min(other.memory_mib);
+        least
+    }
+
+    /// True when the same of every card is free.
+    pub(crate) fn same_cards(&self, other: &Self) -> bool {
+        self.cards == other.cards
+    }
+
+    /// Takes a pod's cards; what is not free of them is taken already.
+    pub(crate) fn take_place(&mut self, pod: PodPlace, ask: &PodAsk) {
+        self.cpu_milli = self.cpu_milli.saturating_sub(ask.cpu_milli);
+        self.memory_mib = self.memory_mib.saturating_sub(ask.memory_mib);
+        self.each_card(pod, |free| free.saturating_sub(pod.milli));
+    }
+
+    /// Gives a pod's cards back; a node that takes no new work stays closed.
+    pub(crate) fn give_back(&mut self, pod: PodPlace, ask: &PodAsk) {
+        if self.open {
+            self.cpu_milli += ask.cpu_milli;
+            self.memory_mib += ask.memory_mib;
+            self.each_card(pod, |free| (free + pod.milli).min(1_000));
+        }
+    }
+
+    fn each_card(&mut self, pod: PodPlace, change: impl Fn(u16) -> u16) {
+        let mut left = pod.cards;
+        while left != 0 {
+            let card = left.trailing_zeros() as usize;
+            left &= left - 1;
+            self.set(card, change(self.cards[card]));
+        }
+    }
+
     /// Takes one pod; the caller knows that it fits.
-    fn take(&mut self, node: NodeId, ask: &PodAsk) -> PodPlace {
+    pub(crate) fn take(&mut self, node: NodeId, ask: &PodAsk) -> PodPlace {
         self.cpu_milli = self.cpu_milli.saturating_sub(ask.cpu_milli);
         self.memory_mib = self.memory_mib.saturating_sub(ask.memory_mib);
         if let Some(share) = ask.share() {
@@ -186,8 +230,6 @@ impl Free {
 pub(crate) enum View {
     /// Healthy nodes as they are.
     Now,
-    /// Healthy nodes, when nothing runs: what waiting can bring.
-    HealthyEmpty,
     /// All nodes but spares and those that spares stand in for, when nothing runs: what repair can bring, too.
     WholeEmpty,
 }
@@ -204,7 +246,7 @@ impl Room {
     pub(crate) fn of(state: &State, view: View) -> Self {
         let stood_in_for = match view {
             View::WholeEmpty => stood_in_for(state),
-            View::Now | View::HealthyEmpty => BTreeSet::new(),
+            View::Now => BTreeSet::new(),
         };
         let nodes = state.nodes.values().map(|free| {
             if stood_in_for.contains(&free.node.id) {
@@ -227,12 +269,19 @@ impl Room {
     }
 }
 
+impl Room {
+    /// Takes a pod where it was laid, by the node's index.
+    pub(crate) fn take_place(&mut self, node: u32, pod: PodPlace, ask: &PodAsk) {
+        self.taken.push(node);
+        self.free[node as usize].take_place(pod, ask);
+    }
+}
+
 fn seen(free: &FreeNode, view: View) -> Free {
     match view {
         View::Now if takes_work(free.node.health) => Free::now(free),
-        View::HealthyEmpty if takes_work(free.node.health) => Free::empty(&free.node),
         View::WholeEmpty if free.node.health != Health::Spare => Free::empty(&free.node),
-        View::Now | View::HealthyEmpty | View::WholeEmpty => Free::NONE,
+        View::Now | View::WholeEmpty => Free::NONE,
     }
 }
 

@@ -1,8 +1,8 @@
 //! The state: what the fold of all events knows. Ended jobs leave it; the store keeps them.
 
 use crate::{
-    Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, MilliGpu, Millis, Name, Node, NodeId,
-    Policy, Priority, RateCard, Team, TeamId, Topology,
+    Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, Loans, MilliGpu, Millis, Name, Node,
+    NodeId, PastUse, Policy, Priority, RateCard, Team, TeamId, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -75,6 +75,12 @@ pub struct State {
     pub jobs: BTreeMap<JobId, Job>,
     /// `charged` of each team and flavour: the sum over its admitted, starting, running and recovering jobs. No zeros.
     pub charged: BTreeMap<TeamId, BTreeMap<FlavourId, MilliGpu>>,
+    /// Who borrows from whom, by flavour; no empty rows.
+    #[serde(default)]
+    pub loans: BTreeMap<FlavourId, Loans>,
+    /// What each team was charged of each flavour by the hour, as far back as it counts. Nothing that is nothing.
+    #[serde(default)]
+    pub past_use: BTreeMap<TeamId, BTreeMap<FlavourId, PastUse>>,
     /// Numbers that an admin may change.
     pub policy: Policy,
     /// Prices, in order of publication.

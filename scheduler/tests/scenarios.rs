@@ -22,8 +22,23 @@ fn gangs_and_starvation() {
 }
 
 #[test]
+fn reservations_and_backfill() {
+    run_all(include_str!("scenarios/backfill.txt"));
+}
+
+#[test]
 fn borrowing() {
     run_all(include_str!("scenarios/borrowing.txt"));
+}
+
+#[test]
+fn who_borrows_from_whom() {
+    run_all(include_str!("scenarios/ledger.txt"));
+}
+
+#[test]
+fn order_and_fair_share() {
+    run_all(include_str!("scenarios/order.txt"));
 }
 
 #[test]
@@ -117,6 +132,12 @@ impl<'a> Script<'a> {
                 let parent = field(fields, "parent");
                 self.world.cohort(name, parent, &quotas(fields));
             }
+            ["policy", setting] => self.policy(setting),
+            ["days", days] => {
+                for _ in 0..number(days) {
+                    self.world.pass(Millis::DAY);
+                }
+            }
             ["remove-cohort", name] => self.world.set(Configure::RemoveCohort((*name).into())),
             ["team", name, fields @ ..] => self.team(name, fields),
             ["submit", name, fields @ ..] => self.submit(name, fields),
@@ -152,6 +173,23 @@ impl<'a> Script<'a> {
                 self.tell(Ok(events));
             }
             ["usage"] => self.usage(),
+            ["ledger", flavour] => {
+                let flavour = (*flavour).into();
+                let teams: Vec<TeamId> = self.world.state.teams.keys().cloned().collect();
+                for team in teams {
+                    let row = loans_to(&self.world.state, &team, &flavour);
+                    let parts = row.iter().map(|loan| match &loan.from {
+                        Lender::Cohort(id) => format!("{} of {id}", loan.gpus),
+                        Lender::Team(id) => format!("{} of {id}", loan.gpus),
+                        Lender::Nobody => format!("{} of nobody", loan.gpus),
+                    });
+                    let parts: Vec<_> = parts.collect();
+                    if !parts.is_empty() {
+                        self.said
+                            .push(format!("{team} borrows {}", parts.join(", ")));
+                    }
+                }
+            }
             ["quota", team, flavour] => {
                 let figures = quota_figures(&self.world.state, &(*team).into(), &(*flavour).into());
                 let limit = figures
@@ -169,11 +207,20 @@ impl<'a> Script<'a> {
     fn team(&mut self, name: &str, fields: &[&str]) {
         self.world
             .team(name, field(fields, "cohort"), &quotas(fields));
-        if let Some(limit) = field(fields, "limit") {
-            let mut team = self.world.state.teams[&name.into()].clone();
-            team.default_time_limit = Some(millis(limit));
-            self.world.set(Configure::Team(team));
+        let mut team = self.world.state.teams[&name.into()].clone();
+        team.default_time_limit = field(fields, "limit").map(millis);
+        team.weight_milli = field(fields, "weight").map_or(1_000, |weight| number(weight) * 1_000);
+        self.world.set(Configure::Team(team));
+    }
+
+    fn policy(&mut self, setting: &str) {
+        let mut policy = self.world.state.policy.clone();
+        match setting.split_once('=') {
+            Some(("use_order", "leads")) => policy.use_order = UseOrder::Leads,
+            Some(("reservations", most)) => policy.reservations = number(most) as u32,
+            _ => panic!("scenario {}: no such policy: {setting}", self.title),
         }
+        self.world.set(Configure::Policy(policy));
     }
 
     fn submit(&mut self, name: &str, fields: &[&str]) {
@@ -237,8 +284,9 @@ impl<'a> Script<'a> {
                 .map(|blocker| self.blocker(blocker))
                 .collect();
             self.said.push(format!(
-                "{} {place}: {}",
+                "{} {place}{}: {}",
                 self.job(waiting.job),
+                self.at(waiting.planned.and_then(|planned| planned.at)),
                 reasons.join(" + ")
             ));
         }
@@ -347,7 +395,9 @@ impl<'a> Script<'a> {
                 }
                 text + ")"
             }
-            Blocker::BehindReservation { job } => format!("behind {}", self.job(*job)),
+            Blocker::BehindReservation { job, planned } => {
+                format!("behind {}{}", self.job(*job), self.at(*planned))
+            }
             Blocker::Room {
                 flavour,
                 level,
@@ -370,6 +420,13 @@ impl<'a> Script<'a> {
                 )
             }
         }
+    }
+
+    fn at(&self, planned: Option<Millis>) -> String {
+        planned.map_or(String::new(), |at| {
+            let minutes = at.since(self.world.now).0 / 60_000;
+            format!(" (planned in {minutes} min)")
+        })
     }
 
     fn usage(&mut self) {

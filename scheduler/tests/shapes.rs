@@ -193,6 +193,7 @@ fn cohorts_make_no_ring() {
         id: "top".into(),
         parent: Some("low".into()),
         quotas: BTreeMap::new(),
+        weight_milli: 1_000,
     };
     let answer = world.command(Command::Configure(Configure::Cohort(ring)));
     assert!(matches!(answer, Err(Refusal::Invalid { field, .. }) if field == "parent"));

@@ -104,6 +104,10 @@ pub struct ReasonView {
     pub all: Vec<String>,
     /// What would help, in words; empty when nothing is known to.
     pub help: Vec<String>,
+    /// When it is planned to start at the latest, by the time limits of what runs; only for jobs that hold a reservation.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
+    pub planned_start: Option<Timestamp>,
 }
 
 /// Where a gang lies, in words and figures.

@@ -32,6 +32,5 @@ pub use job::{
 pub use people::{Membership, NewToken, PersonView, Role, TokenView};
 pub use submit::{Catalog, CheckpointRequest, SubmitForm, SubmitJob};
 pub use text::{
-    Gpus, Span, amount, count, gpu_count, gpu_hours, gpus, is_plain, money, person_span, plain,
-    plural, price,
+    Gpus, Span, amount, count, gpu_count, gpu_hours, gpus, money, person_span, plural, price,
 };

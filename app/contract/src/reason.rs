@@ -2,7 +2,17 @@
 
 use crate::ReasonView;
 use crate::text::{count, gpu_count, gpus, plural};
-use scheduler::{Blocker, MilliGpu, Reason, Scope};
+use jiff::Timestamp;
+use scheduler::{Blocker, MilliGpu, Millis, Reason, Scope, Waiting};
+
+/// A moment as people read it: `2026-11-30 13:05 UTC`.
+fn moment(at: Millis) -> String {
+    let stamp = i64::try_from(at.0).ok();
+    let stamp = stamp.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    stamp.map_or_else(String::new, |stamp| {
+        stamp.strftime("%Y-%m-%d %H:%M UTC").to_string()
+    })
+}
 
 /// One blocker in one sentence: asked against free.
 pub fn sentence(blocker: &Blocker) -> String {
@@ -43,9 +53,16 @@ pub fn sentence(blocker: &Blocker) -> String {
                 gpus(*available)
             )
         }
-        Blocker::BehindReservation { job } => {
-            format!("behind job {job}, which has waited longest for room of its shape")
-        }
+        Blocker::BehindReservation { job, planned } => match planned {
+            Some(at) => format!(
+                "would move the planned start of job {job}, which is at {}",
+                moment(*at)
+            ),
+            None => format!(
+                "would take what is kept for job {job}, which is ahead; its start has no known time, since something that \
+                 it waits for has no time limit"
+            ),
+        },
         Blocker::Room {
             flavour,
             level,
@@ -134,7 +151,10 @@ fn help(reason: &Reason) -> Vec<String> {
             vec!["Running jobs of the team must end, or the team needs more quota.".into()]
         }
         Blocker::BehindReservation { .. } => {
-            vec!["It starts after that job, or sooner in another flavour.".into()]
+            vec![
+                "A time limit that ends before then lets it start now, if there is one.".into(),
+                "It starts after that job, or sooner in another flavour.".into(),
+            ]
         }
         Blocker::Room {
             level: Some(level),
@@ -167,6 +187,26 @@ fn code(blocker: &Blocker) -> &'static str {
     }
 }
 
+/// Why a job waits, with its planned start.
+pub fn of_waiting(waiting: &Waiting) -> ReasonView {
+    let mut told = view(&waiting.reason);
+    let Some(planned) = &waiting.planned else {
+        return told;
+    };
+    if let Some(at) = planned.at {
+        let stamp = i64::try_from(at.0).ok();
+        told.planned_start = stamp.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        told.help.insert(
+            0,
+            format!(
+                "Its start is planned at {} at the latest; nothing behind it makes that later.",
+                moment(at)
+            ),
+        );
+    }
+    told
+}
+
 /// A reason as every door shows it.
 pub fn view(reason: &Reason) -> ReasonView {
     ReasonView {
@@ -175,6 +215,7 @@ pub fn view(reason: &Reason) -> ReasonView {
         never: reason.never(),
         all: reason.all.iter().map(sentence).collect(),
         help: help(reason),
+        planned_start: None,
     }
 }
 

@@ -66,7 +66,6 @@ pub struct SubmitJob {
     pub name: String,
     /// What the money is spent for; `default` when left out.
     #[serde(default = "default_project")]
-    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
     pub project: String,
     /// `train` or `batch`.
     #[serde(default = "train")]
@@ -96,11 +95,9 @@ pub struct SubmitJob {
     pub memory_mib_per_pod: u64,
     /// `any`, or a level (`block`: all of it inside one, waits for that), or `preferred:block`.
     #[serde(default = "anywhere")]
-    #[cfg_attr(feature = "openapi", schema(min_length = 1))]
     pub topology: String,
     /// Segments instead of the whole: this many pods each inside one domain of the level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(minimum = 1))]
     pub segment_pods: Option<u32>,
     /// The longest it may run; the team's default when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

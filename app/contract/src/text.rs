@@ -217,31 +217,6 @@ mod openapi {
     impl utoipa::ToSchema for Span {}
 }
 
-/// True when a text is one line that means what it shows: no control characters, none that turn the direction of writing
-/// round, none that take no room. What others read in a terminal or a table must be so.
-pub fn is_plain(text: &str) -> bool {
-    text.chars().all(|letter| {
-        let turns_or_hides = matches!(
-            letter,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
-        );
-        !letter.is_control() && !turns_or_hides
-    })
-}
-
-/// The same text with everything that is not plain written out, as in `\u{1b}`: for terminals.
-pub fn plain(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if is_plain(letter.encode_utf8(&mut [0; 4])) {
-            shown.push(letter);
-        } else {
-            shown.extend(letter.escape_unicode());
-        }
-    }
-    shown
-}
-
 /// A count with thousands apart: `8,200`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -370,11 +345,6 @@ mod tests {
         assert_eq!(price("USD", "-1220.00"), "−$\u{a0}1,220.00");
         assert_eq!(price("CHF", "7.50"), "CHF\u{a0}7.50");
         assert_eq!(person_span(Millis(9_060_000)), "2 h 31 min");
-        assert_eq!(
-            plain("né\u{1b}[31m\u{202e}\n"),
-            "né\\u{1b}[31m\\u{202e}\\u{a}"
-        );
-        assert!(is_plain("Größe, 大きさ — ok") && !is_plain("a\tb") && !is_plain("\u{200b}"));
         assert_eq!(plural(1, "pod", "pods"), "1 pod");
         assert_eq!(plural(1_025, "pod", "pods"), "1,025 pods");
         assert_eq!(gpu_count(MilliGpu::gpus(1)), "1 GPU");

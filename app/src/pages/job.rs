@@ -93,11 +93,7 @@ fn say(job: &JobView) -> AnyView {
         state if state.ended() => {
             let ended = row.ended.map(|at| view! { " at "{when(at, now)} });
             let ran = (job.ran_ms > 0).then(|| format!(" after running {}", span_ms(job.ran_ms)));
-            // The badge before it says already that it was cancelled.
-            let cause = row.end_cause.as_deref().map(|cause| {
-                let cause = cause.strip_prefix("cancelled ").unwrap_or(cause);
-                format!(": {cause}")
-            });
+            let cause = row.end_cause.clone().map(|cause| format!(": {cause}"));
             let on = if row.started.is_some() {
                 "on "
             } else {

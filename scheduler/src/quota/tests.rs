@@ -44,6 +44,7 @@ fn tree(lines: &[Line]) -> State {
                     id: name.into(),
                     parent,
                     quotas,
+                    weight_milli: 1_000,
                 },
             );
             continue;
@@ -60,6 +61,7 @@ fn tree(lines: &[Line]) -> State {
             .charged
             .insert(name.into(), BTreeMap::from([(H100.into(), gpus(charged))]));
     }
+    crate::ledger::settle_all(&mut state);
     state
 }
 

@@ -82,6 +82,7 @@ impl World {
             id: id.into(),
             parent,
             quotas: named(quotas),
+            weight_milli: 1_000,
         }));
     }
 

@@ -211,10 +211,12 @@ async fn perform(command: Command) -> Done {
         }
         Command::Replay(args) => replay::perform(&args),
         Command::Completions { shell } => {
-            // Into memory first: a reader that has seen enough is no fault.
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Muster::command(), "muster", &mut script);
-            table::write_out(&String::from_utf8_lossy(&script))?;
+            clap_complete::generate(
+                shell,
+                &mut Muster::command(),
+                "muster",
+                &mut std::io::stdout(),
+            );
             Ok(ExitCode::SUCCESS)
         }
     }

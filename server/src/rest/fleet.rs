@@ -1,9 +1,8 @@
 //! The fleet, its nodes, its teams and their quotas.
 
 use super::Problems;
-use super::body::Spec;
 use super::caller::Caller;
-use super::input::NoQuery;
+use super::input::{NoQuery, Spec};
 use super::problem::Refused;
 use crate::door::Door;
 use axum::Json;

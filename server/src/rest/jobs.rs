@@ -1,9 +1,8 @@
 //! Jobs: submit, list, show, events, cancel.
 
 use super::Problems;
-use super::body::{Draft, Optional};
 use super::caller::Caller;
-use super::input::{NoQuery, Query};
+use super::input::{NoQuery, Optional, Query, Spec};
 use super::problem::Refused;
 use crate::door::Door;
 use axum::Json;
@@ -41,15 +40,11 @@ pub async fn submit(
     Caller(actor): Caller,
     mut query: Query,
     headers: HeaderMap,
-    Draft { value: job, wrong }: Draft<SubmitJob>,
+    Spec(job): Spec<SubmitJob>,
 ) -> Result<Response, Refused> {
     let dry_run = query.yes("dry_run");
     query.finish()?;
     let key = idempotency_key(&headers)?;
-    if !wrong.is_empty() {
-        let catalog = door.control.everyone(&actor).catalog().await?;
-        return Err(Refused::invalid(job.wrong_besides(wrong, &catalog)));
-    }
     let team = door
         .control
         .team_member(&actor, &job.team)

@@ -4,7 +4,6 @@
 //! authorisation table in the tests is made from it, so that a route without a row there fails.
 
 mod bills;
-mod body;
 mod caller;
 mod fleet;
 mod input;

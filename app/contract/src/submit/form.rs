@@ -67,8 +67,20 @@ impl SubmitForm {
 
     /// Every wrong field: those that do not parse, and those that do and cannot be.
     pub fn wrong(&self, catalog: &Catalog) -> Vec<FieldError> {
-        let (job, unread) = self.read();
-        job.wrong_besides(unread, catalog)
+        let (job, mut wrong) = self.read();
+        let unread: Vec<String> = wrong.iter().map(|error| error.field.clone()).collect();
+        // What is judged against a field that did not parse is judged once it does.
+        let leans_on = |field: &str| match field {
+            "segment_pods" => Some("pods"),
+            "checkpoint.save" => Some("checkpoint.period"),
+            _ => None,
+        };
+        let is_unread = |field: &str| unread.iter().any(|unread| unread == field);
+        let more = job.check(catalog).err().unwrap_or_default();
+        wrong.extend(more.into_iter().filter(|error| {
+            !is_unread(&error.field) && !leans_on(&error.field).is_some_and(is_unread)
+        }));
+        wrong
     }
 
     /// The request, with a stand-in where a field does not parse.
@@ -128,31 +140,6 @@ impl SubmitForm {
             run_time,
         };
         (job, wrong)
-    }
-}
-
-impl SubmitJob {
-    /// The fields that could not be read, for which stand-ins are in place, and those that were and cannot be.
-    pub fn wrong_besides(&self, unread: Vec<FieldError>, catalog: &Catalog) -> Vec<FieldError> {
-        // What is judged against a field that was not read is judged once it is.
-        let leans_on = |field: &str| match field {
-            "segment_pods" => Some("pods"),
-            "checkpoint.save" => Some("checkpoint.period"),
-            "flavours" => Some("gpus_per_pod"),
-            _ => None,
-        };
-        let is_unread = |field: &str| {
-            let inside = |unread: &str| unread.split('.').next() == Some(field);
-            unread
-                .iter()
-                .any(|unread| unread.field == field || inside(&unread.field))
-        };
-        let mut wrong = unread.clone();
-        let more = self.check(catalog).err().unwrap_or_default();
-        wrong.extend(more.into_iter().filter(|error| {
-            !is_unread(&error.field) && !leans_on(&error.field).is_some_and(is_unread)
-        }));
-        wrong
     }
 }
 

@@ -111,11 +111,13 @@ pub(super) fn cohorts() -> Vec<Cohort> {
         id: ROOT.into(),
         parent: None,
         quotas: BTreeMap::new(),
+        weight_milli: 1_000,
     };
     let inner = COHORTS.iter().map(|id| Cohort {
         id: (*id).into(),
         parent: Some(CohortId::from(ROOT)),
         quotas: BTreeMap::new(),
+        weight_milli: 1_000,
     });
     std::iter::once(root).chain(inner).collect()
 }

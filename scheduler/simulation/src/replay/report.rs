@@ -137,10 +137,7 @@ impl fmt::Display for Report {
                 self.broken_rows - WARNINGS_SHOWN as u64
             )?;
         }
-        match self.broken_rows {
-            1 => writeln!(f, "1 broken row"),
-            n => writeln!(f, "{n} broken rows"),
-        }
+        writeln!(f, "{} broken rows", self.broken_rows)
     }
 }
 

@@ -87,7 +87,7 @@ pub enum RowProblem {
         wanted: usize,
     },
     /// A field that cannot be read.
-    #[error("{field} is `{}`, not {wanted}", value.escape_debug())]
+    #[error("{field} is `{value}`, not {wanted}")]
     Field {
         /// Which.
         field: &'static str,
@@ -174,11 +174,7 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, TraceError> {
         Ok(Format::Sacct)
     } else {
         Err(TraceError::Unknown {
-            first_line: first
-                .chars()
-                .take(SHOWN)
-                .flat_map(char::escape_debug)
-                .collect(),
+            first_line: first.chars().take(SHOWN).collect(),
         })
     }
 }

@@ -319,9 +319,6 @@ fn checked_why(why: Option<&str>) -> Answer<Option<String>> {
         Some(why) if why.chars().count() > WHY_MAX => {
             Err(invalid("why", format!("at most {WHY_MAX} characters")))
         }
-        Some(why) if !contract::is_plain(why) => {
-            Err(invalid("why", "one line, without control characters"))
-        }
         why => Ok(why.map(str::to_owned)),
     }
 }

@@ -5,7 +5,7 @@ use crate::period;
 use crate::store::Entry;
 use crate::words;
 use contract::{EventView, gpu_count, plural};
-use scheduler::{End, Fact, State, StopCause};
+use scheduler::{End, Fact, State};
 
 /// A job's event as doors show it.
 pub(crate) fn view(entry: &Entry, state: &State) -> EventView {
@@ -73,11 +73,6 @@ fn text(fact: &Fact, state: &State) -> String {
             };
             match cause {
                 None => end.to_owned(),
-                // The cause says the deed itself.
-                Some(cause @ StopCause::Person { .. }) => {
-                    let text = cause_text(cause, state);
-                    format!("{end}{}", text.strip_prefix("cancelled").unwrap_or(&text))
-                }
                 Some(cause) => format!("{end}: {}", cause_text(cause, state)),
             }
         }
