@@ -78,9 +78,11 @@ pub async fn run(addr: &str, options: Options, tuning: Tuning) -> Result<(), Sta
     let router = router(&control, stop.clone()).await?;
     announce(bound, demo);
     let mut stopping = stop.clone();
-    let graceful = axum::serve(listener, router).with_graceful_shutdown(async move {
-        stopped(&mut stopping).await;
-    });
+    // Made once and shared: a bare router is copied whole, routes and all, for each connection.
+    let graceful =
+        axum::serve(listener, router.into_make_service()).with_graceful_shutdown(async move {
+            stopped(&mut stopping).await;
+        });
     let deadline = async {
         stopped(&mut stop).await;
         tokio::time::sleep(CLOSE_WITHIN).await;
