@@ -110,6 +110,8 @@ pub(crate) struct Cycle<'a> {
     pub backfill: Backfill<'a>,
     /// Jobs that have waited over `reserve_after`, the oldest ones.
     waited: Vec<JobId>,
+    /// Those that could not start since planned starts were last made, with class and rank, in order.
+    passed_over: Vec<(JobId, usize, usize)>,
     /// Planned starts of this pass by the order alone.
     first: u32,
 }
@@ -129,6 +131,7 @@ impl<'a> Cycle<'a> {
             classes: Vec::new(),
             backfill: Backfill::default(),
             waited: Vec::new(),
+            passed_over: Vec::new(),
             first: 0,
             state,
             now,
@@ -157,6 +160,7 @@ impl<'a> Cycle<'a> {
     /// The waiting jobs are gone through once more: reservations are made anew.
     pub(crate) fn begin_pass(&mut self) {
         self.backfill.begin_pass();
+        self.passed_over.clear();
         self.first = 0;
         self.classes
             .iter_mut()
@@ -318,12 +322,22 @@ impl<'a> Cycle<'a> {
             }
             self.classes[class].spent = true;
         }
-        if self.first < self.state.policy.reservations {
-            self.first += u32::from(self.reserve(job.id, class, rank));
-        } else if self.waited.contains(&job.id) {
-            self.reserve(job.id, class, rank);
+        if self.first < self.state.policy.reservations || self.waited.contains(&job.id) {
+            self.passed_over.push((job.id, class, rank));
         }
         None
+    }
+
+    /// Plans the starts of those that were passed over so far: needed when somebody behind them could start now, or when
+    /// all is told. Nothing has started since their turn, so it is as if they had been planned then.
+    pub(crate) fn plan_passed_over(&mut self) {
+        for (job, class, rank) in std::mem::take(&mut self.passed_over) {
+            if self.first < self.state.policy.reservations {
+                self.first += u32::from(self.reserve(job, class, rank));
+            } else if self.waited.contains(&job) {
+                self.reserve(job, class, rank);
+            }
+        }
     }
 
     /// Offers by borrowing height, each height in order of preference: a second flavour inside nominal is preferred to
@@ -371,11 +385,15 @@ impl<'a> Cycle<'a> {
         let Offer { flavour, spot, .. } = self.classes[class].offers[offer];
         let (charge, span) = (self.charge_of(class, offer), self.classes[class].span);
         let has_quota = charge.is_none_or(|charge| self.has_quota(charge));
-        if self.spots[spot].full || !has_quota || self.quota_held(class, offer).is_some() {
+        if self.spots[spot].full || !has_quota {
             return None;
         }
         if self.find(spot).is_err() {
             self.spots[spot].full = true;
+            return None;
+        }
+        self.plan_passed_over();
+        if self.quota_held(class, offer).is_some() {
             return None;
         }
         let (found, pods) = self.take_off_held(spot, span)?;

@@ -49,6 +49,7 @@ mod cycle;
 mod decide;
 mod event;
 mod explain;
+mod fair;
 mod fleet;
 mod ids;
 pub mod invariants;
@@ -74,6 +75,7 @@ pub use apply::apply;
 pub use command::{Command, Configure, Refusal, Report};
 pub use decide::{decide, next_due};
 pub use event::{Event, Fact, StopCause};
+pub use fair::{FairShare, Peer, fair_share};
 pub use fleet::{Cohort, Flavour, Health, Node, Pool, Quota, Team, Topology};
 pub use ids::{CohortId, FlavourId, JobId, Name, NodeId, PersonId, TeamId};
 pub use job::{

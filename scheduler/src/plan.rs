@@ -181,6 +181,7 @@ impl<'a, 'b> Walk<'a, 'b> {
 
     /// Why each job that is left waits, in order.
     fn explain(&mut self) -> Vec<Waiting> {
+        self.cycle.plan_passed_over();
         let mut positions = BTreeMap::<Option<usize>, u32>::new();
         let mut waiting = Vec::with_capacity(self.order.len());
         let planned = self.cycle.backfill.reservations.iter().map(|planned| {
@@ -208,6 +209,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 
     fn explain_one(&mut self, index: usize) -> Reason {
+        self.cycle.plan_passed_over();
         let rank = self.order.iter().position(|&other| other == index);
         explain(
             &mut self.cycle,

@@ -304,6 +304,10 @@ impl<'a> QuotaTree<'a> {
     pub(crate) fn flavour(&self, id: &FlavourId) -> Option<usize> {
         self.flavours.get(id).copied()
     }
+    /// A cohort's index.
+    pub(crate) fn cohort_index(&self, id: &CohortId) -> Option<usize> {
+        self.cohorts.binary_search(&id).ok()
+    }
     /// A cohort's name.
     pub(crate) fn cohort(&self, node: usize) -> Option<&CohortId> {
         self.cohorts.get(node).copied()

@@ -173,6 +173,7 @@ impl<'a> Script<'a> {
                 self.tell(Ok(events));
             }
             ["usage"] => self.usage(),
+            ["share", team, flavour] => self.share(team, flavour),
             ["ledger", flavour] => {
                 let flavour = (*flavour).into();
                 let teams: Vec<TeamId> = self.world.state.teams.keys().cloned().collect();
@@ -211,6 +212,28 @@ impl<'a> Script<'a> {
         team.default_time_limit = field(fields, "limit").map(millis);
         team.weight_milli = field(fields, "weight").map_or(1_000, |weight| number(weight) * 1_000);
         self.world.set(Configure::Team(team));
+    }
+
+    fn share(&mut self, team: &str, flavour: &str) {
+        let fair = fair_share(&self.world.state, &team.into(), &flavour.into());
+        let fair = fair.expect("the team has quota of it");
+        self.said.push(format!(
+            "deserves {} = own {} + {} of a surplus of {}; borrows {}, lends {}; exposed {}, movable {}",
+            fair.deserved(),
+            fair.figures.nominal,
+            fair.surplus_part,
+            fair.surplus,
+            fair.figures.borrowed,
+            fair.figures.lent,
+            fair.exposed,
+            fair.movable
+        ));
+        let peers = fair.peers.iter().map(|peer| {
+            let share = peer.share_e4.map_or("last".into(), |e4| e4.to_string());
+            format!("{} {share}", peer.team)
+        });
+        self.said
+            .push(format!("shares: {}", peers.collect::<Vec<_>>().join(", ")));
     }
 
     fn policy(&mut self, setting: &str) {

@@ -13,6 +13,7 @@ mod fleet;
 mod job;
 mod people;
 pub mod reason;
+pub mod share;
 mod submit;
 mod text;
 
@@ -30,6 +31,7 @@ pub use job::{
     Submitted,
 };
 pub use people::{Membership, NewToken, PersonView, Role, TokenView};
+pub use share::{LoanView, ShareView, TeamShareView};
 pub use submit::{Catalog, CheckpointRequest, SubmitForm, SubmitJob};
 pub use text::{
     Gpus, Span, amount, count, gpu_count, gpu_hours, gpus, money, person_span, plural, price,

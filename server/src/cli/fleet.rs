@@ -3,7 +3,7 @@
 use super::Done;
 use super::client::{Client, ClientArgs};
 use super::table::{Block, Sheet, print};
-use contract::{CohortView, Gpus, NodeRow, QuotaView, TeamView};
+use contract::{CohortView, Gpus, NodeRow, QuotaView, TeamShareView, TeamView};
 
 /// `team list`.
 pub async fn teams(args: &ClientArgs) -> Done {
@@ -102,6 +102,43 @@ pub async fn quotas(args: &ClientArgs) -> Done {
             }
         }
         vec![sheet.into()]
+    })
+}
+
+/// `quota explain`.
+pub async fn share(args: &ClientArgs, team: &str) -> Done {
+    let share: TeamShareView = Client::new(args)?
+        .get(&format!("/teams/{}/share", segment(team)), &[])
+        .await?;
+    print(args.output, &share, |share| {
+        let mut sheet = Sheet::new(&[
+            "flavour",
+            ">deserved",
+            ">own",
+            ">surplus",
+            ">used",
+            ">borrowed",
+            ">lent",
+            ">exposed",
+        ]);
+        let mut why = String::new();
+        for part in &share.flavours {
+            let lent = part.lent_to.iter().map(|loan| loan.gpus.0).sum();
+            let figures = [
+                part.deserved,
+                part.nominal,
+                part.surplus_part,
+                part.charged,
+                part.borrowed,
+                Gpus(lent),
+                part.exposed,
+            ];
+            let mut cells = vec![part.flavour.clone()];
+            cells.extend(figures.map(|gpus| gpus.to_string()));
+            sheet.row(cells);
+            why = format!("{why}{}: {}\n", part.flavour, part.why.join(" "));
+        }
+        vec![sheet.into(), why.trim_end().to_owned().into()]
     })
 }
 

@@ -100,6 +100,13 @@ enum QuotaCommand {
         #[command(flatten)]
         client: ClientArgs,
     },
+    /// What a team deserves now, and why, in sentences.
+    Explain {
+        /// The team.
+        team: String,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -198,6 +205,9 @@ async fn perform(command: Command) -> Done {
             client,
         }) => fleet::team(&client, &team).await,
         Command::Quota(QuotaCommand::Show { client }) => fleet::quotas(&client).await,
+        Command::Quota(QuotaCommand::Explain { team, client }) => {
+            fleet::share(&client, &team).await
+        }
         Command::Node(NodeCommand::List { client }) => fleet::nodes(&client).await,
         Command::Bill(command) => bill::perform(command).await,
         Command::Token(TokenCommand::Create {

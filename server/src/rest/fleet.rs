@@ -8,7 +8,7 @@ use crate::door::Door;
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use contract::{CohortView, FieldError, FleetView, MapView, NodeRow, TeamView};
+use contract::{CohortView, FieldError, FleetView, MapView, NodeRow, TeamShareView, TeamView};
 use serde::Deserialize;
 
 /// The fleet at a glance.
@@ -105,6 +105,20 @@ pub async fn team(
     _: NoQuery,
 ) -> Result<Json<TeamView>, Refused> {
     Ok(Json(door.control.everyone(&actor).team(&id).await?))
+}
+
+/// What a team deserves now, and why: its own, its part of the surplus, what it lends and borrows, and how much of it could
+/// be called back.
+#[utoipa::path(get, path = "/api/v1/teams/{id}/share", tag = "teams", operation_id = "team_share",
+    params(("id" = String, Path, description = "The team's name")),
+    responses((status = 200, description = "The team's fair share", body = TeamShareView), Problems))]
+pub async fn team_share(
+    State(door): State<Door>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+) -> Result<Json<TeamShareView>, Refused> {
+    Ok(Json(door.control.everyone(&actor).team_share(&id).await?))
 }
 
 /// The tree of cohorts and teams, roots first, depth first.

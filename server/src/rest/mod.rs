@@ -54,6 +54,7 @@ fn described() -> OpenApiRouter<Door> {
         .routes(routes!(fleet::set_health))
         .routes(routes!(fleet::teams))
         .routes(routes!(fleet::team))
+        .routes(routes!(fleet::team_share))
         .routes(routes!(fleet::quotas))
         .routes(routes!(bills::usage))
         .routes(routes!(bills::bills))

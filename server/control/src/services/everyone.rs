@@ -7,7 +7,7 @@ use crate::views::{fleet, map, quota};
 use crate::{Actor, Control, Everyone};
 use contract::{
     Catalog, CohortView, FleetView, JobFilter, JobList, JobPage, JobState, MapView, NodeRow, Role,
-    StateCounts, TeamView,
+    StateCounts, TeamShareView, TeamView,
 };
 use scheduler::{Job, JobId, State, TeamId};
 
@@ -124,6 +124,12 @@ impl Everyone {
             view.people = self.control().inner.store.people_of(team).await?;
         }
         Ok(view)
+    }
+
+    /// What a team deserves now, and why.
+    pub async fn team_share(&self, team: &str) -> Answer<TeamShareView> {
+        let live = self.control().inner.published.read();
+        quota::share(&live.state, &TeamId::from(team)).ok_or_else(|| no_team(team))
     }
 
     fn sees_people(&self, team: &str) -> bool {

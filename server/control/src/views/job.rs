@@ -46,7 +46,7 @@ impl Overlay {
     pub(crate) fn waiting(&self, job: JobId) -> (Option<ReasonView>, Option<u32>) {
         match self.waiting.get(&job) {
             Some(waiting) => (
-                Some(contract::reason::view(&waiting.reason)),
+                Some(contract::reason::of_waiting(waiting)),
                 waiting.position,
             ),
             None => (None, None),

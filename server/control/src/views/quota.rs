@@ -1,7 +1,9 @@
 //! Quotas: teams and the tree of cohorts.
 
-use contract::{CohortView, Gpus, PersonView, QuotaView, TeamView};
-use scheduler::{CohortId, FlavourId, MilliGpu, Phase, Quota, State, Team, TeamId, quota_figures};
+use contract::{CohortView, Gpus, PersonView, QuotaView, TeamShareView, TeamView};
+use scheduler::{
+    CohortId, FlavourId, MilliGpu, Phase, Quota, State, Team, TeamId, fair_share, quota_figures,
+};
 use std::collections::BTreeMap;
 
 /// GPUs on nodes now, by team and flavour: bound, and not confirmed gone.
@@ -79,6 +81,19 @@ pub(crate) fn team(state: &State, team: &TeamId) -> Option<TeamView> {
         .teams
         .get(team)
         .map(|team| team_view(state, &held(state), team))
+}
+
+/// A team's fair share of each flavour that it has quota of.
+pub(crate) fn share(state: &State, team: &TeamId) -> Option<TeamShareView> {
+    let of_team = state.teams.get(team)?;
+    let flavours = of_team.quotas.keys().filter_map(|flavour| {
+        let fair = fair_share(state, team, flavour)?;
+        Some(contract::share::view(team, flavour.as_str(), &fair))
+    });
+    Some(TeamShareView {
+        team: team.to_string(),
+        flavours: flavours.collect(),
+    })
 }
 
 /// Puts people into the teams that they may be seen in.
