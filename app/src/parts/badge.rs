@@ -49,6 +49,7 @@ mod tests {
             never,
             all: Vec::new(),
             help: Vec::new(),
+            planned_start: None,
         }
     }
 
