@@ -3,6 +3,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+/// The zone whose days and months bills are made of, and in which times are shown.
+pub const BILLING_ZONE: &str = "Europe/Berlin";
+
 /// GPU-hours (four decimals) and money (two decimals), own and borrowed apart. The parts add up to the total to the last
 /// digit of money; the remainder of rounding is spread by largest remainder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

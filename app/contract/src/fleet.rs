@@ -1,6 +1,6 @@
 //! The fleet and its quotas as every door shows them.
 
-use crate::{Gpus, PersonView};
+use crate::{Gpus, TeamPerson};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -212,7 +212,7 @@ pub struct TeamView {
     /// Jobs with GPUs.
     pub active: u64,
     /// Members with their roles; only where the actor may see them (own team, admin), else empty.
-    pub people: Vec<PersonView>,
+    pub people: Vec<TeamPerson>,
     /// Time limit of jobs that name none, in milliseconds.
     pub default_time_limit_ms: Option<u64>,
 }

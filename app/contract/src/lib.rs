@@ -18,7 +18,8 @@ mod submit;
 mod text;
 
 pub use bill::{
-    BillLine, BillTotals, BillView, DayUsage, JobBill, ProjectBill, TeamBill, UsageLineView,
+    BILLING_ZONE, BillLine, BillTotals, BillView, DayUsage, JobBill, ProjectBill, TeamBill,
+    UsageLineView,
 };
 pub use error::{FieldError, Problem};
 pub use fleet::{
@@ -30,7 +31,7 @@ pub use job::{
     JobState, JobView, PlaceView, Preview, ReasonView, SortKey, StateCounts, Step, StepState,
     Submitted,
 };
-pub use people::{Membership, NewToken, PersonView, Role, TokenView};
+pub use people::{Membership, NewToken, PersonView, Role, TeamPerson, TokenView};
 pub use share::{LoanView, ShareView, TeamShareView};
 pub use submit::{Catalog, CheckpointRequest, SubmitForm, SubmitJob};
 pub use text::{

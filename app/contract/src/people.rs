@@ -53,6 +53,18 @@ pub struct PersonView {
     pub memberships: Vec<Membership>,
 }
 
+/// A person as their team's page shows them: with their role there, and nothing of what they are elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TeamPerson {
+    /// Id: `fraud-ml.engineer`.
+    pub id: String,
+    /// Shown name.
+    pub name: String,
+    /// Role in this team.
+    pub role: Role,
+}
+
 /// An API token as its owner sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 /// Most pods in one gang: beyond any fleet, and small enough that no sum overflows.
 const PODS_MAX: u32 = 100_000;
+/// Most flavours that a job may name.
+const FLAVOURS_MAX: usize = 16;
 /// Longest text of a name, project or image, in characters.
 const TEXT_MAX: usize = 200;
 
@@ -71,7 +73,7 @@ pub struct SubmitJob {
     #[serde(default = "train")]
     #[cfg_attr(feature = "openapi", schema(pattern = "^(train|batch)$"))]
     pub kind: String,
-    /// Flavours in order of preference; empty for a job without GPUs.
+    /// Flavours in order of preference, 16 at most; empty for a job without GPUs.
     #[serde(default)]
     pub flavours: Vec<String>,
     /// Container image.
@@ -298,6 +300,15 @@ impl SubmitJob {
                     "an image like fraud/train:4.12, without spaces, at most {TEXT_MAX} characters"
                 ),
             );
+        }
+        if self.flavours.len() > FLAVOURS_MAX {
+            // One word for all of them: each would be answered with the list of what there is.
+            flag::<()>(
+                wrong,
+                "flavours",
+                format!("at most {FLAVOURS_MAX}, the best one first"),
+            );
+            return;
         }
         for (index, flavour) in self.flavours.iter().enumerate() {
             if !catalog.flavours.contains(flavour) {

@@ -57,13 +57,7 @@ pub async fn queue(context: &PageContext, queue: &QueueUrl) -> Page {
         after: queue.after.clone(),
     };
     let list = everyone.jobs(&filter, &page).await?;
-    let teams = everyone.teams().await?.into_iter().map(|team| team.id);
-    let teams: Vec<String> = if actor.has(Role::Manager) {
-        teams.collect()
-    } else {
-        let mine = actor.teams();
-        teams.filter(|team| mine.contains(&team.as_str())).collect()
-    };
+    let teams = everyone.team_names().await?;
     let say = summary(&list, &filter, actor).into_any();
     let rows = if list.jobs.is_empty() {
         nothing(&filter).into_any()

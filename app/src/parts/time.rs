@@ -1,14 +1,13 @@
 //! Times as people read them: in the zone that bills are made in, against the now of the view (the demo's clock is its own).
 
-use contract::{Span, person_span};
+use contract::{BILLING_ZONE, Span, person_span};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ZonedDateTime};
 use leptos::prelude::*;
 use std::sync::LazyLock;
 
-const ZONE: &str = "Europe/Berlin";
 static TIME_ZONE: LazyLock<TimeZone> =
-    LazyLock::new(|| TimeZone::get(ZONE).unwrap_or(TimeZone::UTC));
+    LazyLock::new(|| TimeZone::get(BILLING_ZONE).unwrap_or(TimeZone::UTC));
 
 /// The zone that times are shown in.
 pub fn zone_name() -> &'static str {

@@ -70,12 +70,6 @@ pub struct JobOwner {
     pub(crate) actor: Actor,
     pub(crate) job: JobId,
 }
-/// A reader of all bills.
-#[derive(Clone)]
-pub struct Manager {
-    pub(crate) control: Control,
-    pub(crate) actor: Actor,
-}
 /// An admin.
 #[derive(Clone)]
 pub struct Admin {

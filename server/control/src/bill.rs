@@ -7,7 +7,9 @@
 use crate::period::{self, Month};
 use crate::store::DayKey;
 use crate::words;
-use contract::{BillLine, BillTotals, BillView, DayUsage, JobBill, ProjectBill, TeamBill, money};
+use contract::{
+    BILLING_ZONE, BillLine, BillTotals, BillView, DayUsage, JobBill, ProjectBill, TeamBill, money,
+};
 use scheduler::{
     COST_PER_CENT, Cents, Entitlement, FlavourId, MilliGpuMs, Millis, RateCard, State, UsageLine,
     UsagePhase, spread,
@@ -235,7 +237,7 @@ impl Query {
             .at(Millis(self.until().0.saturating_sub(1)).max(from));
         BillView {
             month: self.month.text(),
-            zone: period::ZONE.to_owned(),
+            zone: BILLING_ZONE.to_owned(),
             from: period::instant(from),
             to: period::instant(to),
             until: period::instant(self.until()),
@@ -251,22 +253,20 @@ impl Query {
         }
     }
 
-    /// The table of teams.
-    pub(crate) fn all_teams(&self) -> BillView {
-        let mut teams: BTreeMap<&str, (Sums, BTreeSet<u64>)> = BTreeMap::new();
+    /// The table of teams; `jobs` says how many of each have usage.
+    pub(crate) fn all_teams(&self, jobs: &BTreeMap<String, u64>) -> BillView {
+        let mut teams: BTreeMap<&str, Sums> = BTreeMap::new();
         for usage in &self.usage {
-            let (sums, jobs) = teams.entry(&usage.key.team).or_default();
-            *sums += self.prices.sums(usage);
-            jobs.insert(usage.key.job);
+            *teams.entry(&usage.key.team).or_default() += self.prices.sums(usage);
         }
         let mut total = Rounded::default();
         let mut view = self.head(None);
-        for (team, (sums, jobs)) in teams {
+        for (team, sums) in teams {
             let rounded = sums.round();
             total += rounded;
             view.teams.push(TeamBill {
                 team: team.to_owned(),
-                jobs: jobs.len() as u64,
+                jobs: jobs.get(team).copied().unwrap_or_default(),
                 totals: rounded.totals(),
             });
         }
@@ -501,8 +501,8 @@ mod tests {
             .map(|day| cents(&day.own_gpu_hours) + cents(&day.borrowed_gpu_hours))
             .sum();
         assert_eq!(hours, cents(&view.totals.gpu_hours));
-        assert_eq!(query.all_teams().teams, view.teams);
-        assert_eq!(query.all_teams().totals, view.totals);
+        let all = query.all_teams(&[("fraud-ml".to_owned(), 37)].into());
+        assert_eq!((all.teams, all.totals), (view.teams, view.totals));
     }
 
     #[test]
@@ -511,7 +511,7 @@ mod tests {
             key: key(1, 20_261_101, "own", "failed_launch"),
             held: 8_000 * 3_600_000,
         }];
-        let totals = query(usage).all_teams().totals;
+        let totals = query(usage).all_teams(&BTreeMap::new()).totals;
         assert_eq!(
             (
                 totals.failed_launch_gpu_hours.as_str(),

@@ -197,10 +197,20 @@ mod tests {
 
     #[test]
     fn a_virtual_clock_starts_where_it_is_told_and_can_be_held_back() {
-        let clock = Clock::virtual_from(Millis(1_000_000), 10_000);
-        assert!(clock.now() >= Millis(1_000_000));
-        clock.hold_back(Millis(1_000_000));
-        assert!(clock.now().since(Millis(1_000_000)) < Millis::DAY);
+        let base = Millis(1_000_000);
+        let an_hour = Duration::from_secs(3_600);
+        let clock = Clock::of(Hand::Virtual {
+            base,
+            since: Instant::now().checked_sub(an_hour).expect("an hour ago"),
+            speed: 10_000,
+        });
+        assert!(clock.now().since(base) >= Millis::hours(10_000));
+        clock.hold_back(base + Millis::DAY);
+        let now = clock.now();
+        assert!(now >= base + Millis::DAY && now < base + Millis::hours(10_000));
+        // What lies ahead of the hand holds nothing back.
+        clock.hold_back(base + Millis::hours(20_000));
+        assert!(clock.now() < base + Millis::hours(10_000));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::engine::{
 };
 use crate::executor::Simulated;
 use crate::gauges::Gauges;
-use crate::store::{Read, Store, StoreError, Writer, journal};
+use crate::store::{MADE_FOR, Read, Store, StoreError, Writer, journal};
 use crate::{Change, Clock, Demand, Mode, OpenError, Options, ServiceError, Tuning, demo};
 use scheduler::{Command, Millis};
 use sqlx::SqlitePool;
@@ -40,12 +40,11 @@ pub(crate) struct Inner {
     closing: watch::Sender<bool>,
     task: Mutex<Option<JoinHandle<()>>>,
     kind: Kind,
+    /// The last entry and the state's hash that it began with.
+    resumed: (u64, String),
     /// Let go when it is closed.
     folder: Mutex<Option<DataFolder>>,
 }
-
-/// The key of the fact that says what a folder was made for.
-pub(crate) const MADE_FOR: &str = "made_for";
 
 impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {
@@ -91,13 +90,13 @@ impl Control {
                 let clock = tuning
                     .clock
                     .unwrap_or_else(|| Clock::virtual_from(base, speed));
-                Ok(Self::start(folder, ground, arrivals, clock, Kind::Demo))
+                Self::start(folder, ground, arrivals, clock, Kind::Demo)
             }
             Mode::Serve => {
                 let ground = prepare_serve(&folder).await?;
                 let base = ground.folded.state.at;
                 let clock = tuning.clock.unwrap_or_else(|| Clock::wall(base));
-                Ok(Self::start(folder, ground, None, clock, Kind::Serve))
+                Self::start(folder, ground, None, clock, Kind::Serve)
             }
         }
     }
@@ -108,7 +107,7 @@ impl Control {
         arrivals: Option<Box<dyn Arrivals>>,
         clock: Clock,
         kind: Kind,
-    ) -> Self {
+    ) -> Result<Self, OpenError> {
         let Ground {
             store,
             writer,
@@ -116,19 +115,19 @@ impl Control {
             seed,
             epoch,
         } = ground;
+        let snapshot = folded.snapshot;
+        let resumed = (folded.recorder.seq, hash_of(&folded.state)?);
         let executor = Box::new(Simulated::resume(seed, epoch, &folded.state));
         let core = Core::new(folded, executor, arrivals);
-        let published = Published::new(Live {
-            state: core.state.clone(),
-            meter: core.meter.clone(),
-            waiting: core.waiting.clone(),
-            seq: core.recorder.seq,
-        });
+        let published = Published::new(Live::of(
+            core.state.clone(),
+            core.meter.clone(),
+            core.recorder.seq,
+        ));
         let (mailbox, asks) = mpsc::channel(MAILBOX);
         let (changes, _) = broadcast::channel(CHANGES);
         let (closing, closed) = watch::channel(false);
         let gauges = Arc::new(Gauges::default());
-        let snapshot = core.recorder.seq;
         let engine = Engine {
             core,
             writer,
@@ -149,11 +148,12 @@ impl Control {
             closing,
             task,
             kind,
+            resumed,
             folder: Mutex::new(Some(folder)),
         };
-        Self {
+        Ok(Self {
             inner: Arc::new(inner),
-        }
+        })
     }
 
     /// Stops taking commands, commits what was taken, writes a snapshot.
@@ -184,6 +184,10 @@ impl Control {
     pub fn ready(&self) -> bool {
         self.inner.gauges.running() && !self.inner.mailbox.is_closed()
     }
+    /// Returns once the engine takes nothing any more, whether it was told to stop or cannot write: nothing changes then.
+    pub async fn stopped(&self) {
+        self.inner.gauges.stopped().await;
+    }
     /// True in the demo: the choose-a-person page exists only then.
     pub fn is_demo(&self) -> bool {
         self.inner.kind == Kind::Demo
@@ -200,6 +204,11 @@ impl Control {
     pub fn state_hash(&self) -> Result<(u64, String), ServiceError> {
         let live = self.inner.published.read();
         Ok((live.seq, hash_of(&live.state)?))
+    }
+    /// The last entry and the state's hash that this process began with: what `muster journal verify` prints of the same
+    /// folder before the start.
+    pub fn resumed(&self) -> (u64, &str) {
+        (self.inner.resumed.0, &self.inner.resumed.1)
     }
     /// The pool for web sessions, which are in the same file.
     pub fn session_pool(&self) -> SqlitePool {

@@ -69,7 +69,12 @@ impl DataFolder {
         &self.path
     }
 
-    /// Removes the database of an earlier demo.
+    /// True when a database is there, whosever it is.
+    pub(crate) fn holds_a_database(&self) -> bool {
+        self.path.join(FILE).exists()
+    }
+
+    /// Removes the database of an earlier demo. The caller has made sure that it is one.
     pub(crate) fn wipe(&self) -> Result<(), OpenError> {
         for name in files() {
             match fs::remove_file(self.path.join(name)) {

@@ -3,10 +3,10 @@
 //! The history is the simulation's ([`simulation::demo::history`]), written as the engine task writes. Its times are
 //! fixed, so that two demos of one seed are equal to the byte whenever they are made.
 
-use crate::control::{Ground, MADE_FOR, damaged};
+use crate::control::{Ground, damaged};
 use crate::data::DataFolder;
 use crate::engine::{ARRIVALS, Arrivals, Folded, Recorder, resume, snapshot_of};
-use crate::store::{Store, Transaction, Writer};
+use crate::store::{Kept, MADE_FOR, Store, Transaction, Writer};
 use crate::{OnProgress, OpenError, Progress, Tuning};
 use contract::{Membership, PersonView, Role};
 use scheduler::{Command, Event, Fact, Job, JobId, Millis, Refusal, State, UsageLine};
@@ -35,7 +35,8 @@ pub(crate) async fn prepare(
     fresh: bool,
     tuning: &Tuning,
 ) -> Result<Ground, OpenError> {
-    if fresh {
+    if fresh && folder.holds_a_database() {
+        check_wipable(folder).await?;
         folder.wipe()?;
     }
     let mut store = Store::create(folder.path()).await?;
@@ -55,6 +56,25 @@ pub(crate) async fn prepare(
         None => {}
     }
     make(folder, store, seed, tuning).await
+}
+
+/// Lets through what `fresh` may forget: an earlier demo, or a database that nothing was written to. Nothing is changed by
+/// looking, whatever version it is of.
+async fn check_wipable(folder: &DataFolder) -> Result<(), OpenError> {
+    let refused = |problem: &str| OpenError::DataFolder {
+        path: folder.path().display().to_string(),
+        problem: format!("--fresh forgets demos only, and {problem}"),
+    };
+    let unknown = |_| refused("what is in it cannot be read");
+    let store = Store::attach(folder.path()).await.map_err(unknown)?;
+    let kept = store.kept().await;
+    store.close().await;
+    match kept.map_err(unknown)? {
+        Kept::Nothing => Ok(()),
+        Kept::Unmarked => Err(refused("nothing in it says that it is one")),
+        Kept::For(mark) if mark == DEMO || mark == UNFINISHED => Ok(()),
+        Kept::For(_) => Err(refused("it holds a fleet that is not the demo's")),
+    }
 }
 
 async fn go_on(folder: &DataFolder, store: Store, asked: u64) -> Result<Ground, OpenError> {
@@ -148,6 +168,8 @@ fn history(
         state: engine.state,
         meter: engine.meter,
         recorder: book.recorder,
+        // Kept right after this.
+        snapshot: book.recorder.seq,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Figures of the engine task for `/metrics` and `/readyz`.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::watch;
 
 /// Upper bounds of the histograms' buckets, in microseconds.
 const BUCKETS: [u64; 8] = [250, 1_000, 2_500, 5_000, 10_000, 50_000, 250_000, 1_000_000];
@@ -55,7 +56,7 @@ impl Histogram {
 /// Figures of the engine task.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
-    stopped: AtomicBool,
+    stopped: watch::Sender<bool>,
     /// Time of batches that planned: deciding and planning, without writing.
     pub(crate) cycle: Histogram,
     /// Time of commits.
@@ -67,11 +68,16 @@ pub(crate) struct Gauges {
 impl Gauges {
     /// The engine takes nothing any more.
     pub(crate) fn stop(&self) {
-        self.stopped.store(true, Ordering::Release);
+        self.stopped.send_replace(true);
     }
     /// True while the engine takes commands.
     pub(crate) fn running(&self) -> bool {
-        !self.stopped.load(Ordering::Acquire)
+        !*self.stopped.borrow()
+    }
+    /// Returns once the engine takes nothing any more.
+    pub(crate) async fn stopped(&self) {
+        // Its sender is here, so the wait does not fail.
+        drop(self.stopped.subscribe().wait_for(|stopped| *stopped).await);
     }
     /// Cycles of one batch, and how long the batch took; each is counted with their mean.
     pub(crate) fn note_cycles(&self, cycles: u32, micros: u64) {

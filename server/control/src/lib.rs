@@ -20,7 +20,7 @@ mod store;
 mod views;
 mod words;
 
-pub use actor::{Actor, Admin, Everyone, JobOwner, Manager, TeamMember, Visible};
+pub use actor::{Actor, Admin, Everyone, JobOwner, TeamMember, Visible};
 pub use clock::Clock;
 pub use control::Control;
 pub use error::{OpenError, ServiceError};

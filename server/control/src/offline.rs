@@ -1,12 +1,14 @@
 //! What works on the box with a data folder alone, also while a server runs on it: these use the store and nothing else.
 
-use crate::control::{MADE_FOR, damaged};
-use crate::engine::{Damage, Recorder, hash_of};
+use crate::control::damaged;
+use crate::engine::record::renew;
+use crate::engine::{Damage, Recorder, hash_of, open_snapshot};
 use crate::services::mint;
-use crate::store::{DayKey, Read, Store, Transaction, bills, jobs, journal};
+use crate::store::{DayKey, JobRecord, MADE_FOR, Read, Store, Transaction, bills, jobs, journal};
 use crate::{OpenError, ServiceError, data};
 use contract::{NewToken, PersonView, TeamView};
 use scheduler::{Fact, JobId, Meter, State, TeamId, UsageLine, invariants};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 use thiserror::Error;
@@ -104,11 +106,22 @@ struct Fold {
     state: State,
     meter: Meter,
     recorder: Recorder,
-    /// State of every job that has ended.
-    ended: BTreeMap<JobId, &'static str>,
+    /// The row of every job that there was.
+    rows: BTreeMap<u64, Row>,
     days: BTreeMap<DayKey, i64>,
     /// When each job's last line of each kind ends, by attempt and entitlement.
     last: BTreeMap<JobId, Covered>,
+}
+
+/// A job's row as the fold makes it: its details by their hashes, since they are long.
+struct Row {
+    record: JobRecord,
+    spec: Option<[u8; 32]>,
+    placement: Option<[u8; 32]>,
+}
+
+fn hash_text(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
 }
 
 /// What of a live job's current attempt is metered.
@@ -123,7 +136,7 @@ struct Covered {
 async fn verify(store: &Store) -> Result<Verified, Damage> {
     let mut read = store.read().await?;
     let mut fold = Fold::default();
-    let snapshot = store.newest_snapshot().await?;
+    let snapshot = store.snapshot_before(u64::MAX).await?;
     loop {
         let entries = journal::after(&mut read, fold.recorder.seq, CHUNK).await?;
         if entries.is_empty() {
@@ -136,12 +149,14 @@ async fn verify(store: &Store) -> Result<Verified, Damage> {
             if let Some(snapshot) = snapshot
                 .as_ref()
                 .filter(|snapshot| snapshot.seq == entry.seq)
-                && hash_of(&fold.state)? != snapshot.hash
             {
-                return Err(at(
-                    entry.seq,
-                    "the snapshot after it is of another state".to_owned(),
-                ));
+                if hash_of(&fold.state)? != snapshot.hash {
+                    let problem = "the snapshot after it is of another state".to_owned();
+                    return Err(at(entry.seq, problem));
+                }
+                open_snapshot(snapshot).map_err(|problem| {
+                    at(entry.seq, format!("the snapshot after it: {problem}"))
+                })?;
             }
         }
         compare_lines(&mut read, &fold, written).await?;
@@ -150,6 +165,10 @@ async fn verify(store: &Store) -> Result<Verified, Damage> {
     no_more_lines(&mut read, &fold).await?;
     compare_days(&mut read, &fold).await?;
     compare_jobs(&mut read, &fold).await?;
+    if let Some(table) = bills::wrong_sums(&mut read).await? {
+        let problem = format!("the sums in {table} are not those of what they sum up");
+        return Err(at(fold.recorder.seq, problem));
+    }
     if let Some(snapshot) = snapshot.filter(|snapshot| snapshot.seq > fold.recorder.seq) {
         return Err(at(
             snapshot.seq,
@@ -188,18 +207,26 @@ impl Fold {
                 format!("job {job} follows job {}", self.state.counts.submitted),
             ));
         }
+        let before = match &entry.event.fact {
+            Fact::JobEnded { job, .. } => self.state.jobs.get(job).cloned(),
+            _ => None,
+        };
         scheduler::apply(&mut self.state, &entry.event);
         let lines = self.meter.observe(&self.state, &entry.event);
         let mut write = Transaction::default();
         let first = self.recorder.line + 1;
-        self.recorder
-            .note(&self.state, &entry.event, lines.clone(), None, &mut write);
+        self.recorder.note(
+            &self.state,
+            &entry.event,
+            lines.clone(),
+            before.as_ref(),
+            &mut write,
+        );
         for (key, held) in write.days {
             *self.days.entry(key).or_default() += held;
         }
-        if let Fact::JobEnded { job, end, .. } = &entry.event.fact {
-            self.ended
-                .insert(*job, crate::engine::record::state_of_end(*end).as_str());
+        for record in write.jobs.into_values() {
+            self.keep_row(record);
         }
         for line in &lines {
             self.cover(entry.seq, line)?;
@@ -213,6 +240,26 @@ impl Fold {
             .zip(first..)
             .map(|(line, number)| (entry.seq, number, line))
             .collect())
+    }
+
+    fn keep_row(&mut self, mut record: JobRecord) {
+        let (spec, placement) = match record.details.take() {
+            Some((spec, placement)) => {
+                (Some(hash_text(&spec)), placement.as_deref().map(hash_text))
+            }
+            None => (None, None),
+        };
+        let older = self.rows.remove(&record.id);
+        let (older, of_older) = match older {
+            Some(row) => (Some(row.record), (row.spec, row.placement)),
+            None => (None, (None, None)),
+        };
+        let row = Row {
+            record: renew(older, record),
+            spec: spec.or(of_older.0),
+            placement: placement.or(of_older.1),
+        };
+        self.rows.insert(row.record.id, row);
     }
 
     /// A line must not begin before the last one of its job and entitlement has ended.
@@ -361,38 +408,54 @@ async fn compare_days(read: &mut Read, fold: &Fold) -> Result<(), Damage> {
 async fn compare_jobs(read: &mut Read, fold: &Fold) -> Result<(), Damage> {
     let mut after = 0;
     loop {
-        let rows = jobs::states(read, after, CHUNK).await?;
-        if rows.is_empty() {
+        let kept = jobs::rows_after(read, after, CHUNK).await?;
+        if kept.is_empty() {
             break;
         }
-        for (id, kept) in rows {
-            if id != after + 1 {
-                return Err(at(
-                    fold.recorder.seq,
-                    format!("job {} is not in the list", after + 1),
-                ));
+        for kept in kept {
+            if kept.id != after + 1 {
+                let problem = format!("job {} is not in the list", after + 1);
+                return Err(at(fold.recorder.seq, problem));
             }
-            after = id;
-            let live = fold
-                .state
-                .jobs
-                .get(&JobId(id))
-                .map(|job| crate::engine::record::state_of(job).as_str());
-            let state = live
-                .or_else(|| fold.ended.get(&JobId(id)).copied())
-                .unwrap_or("not there");
-            if state != kept {
-                return Err(at(
-                    fold.recorder.seq,
-                    format!("job {id} is {state}, the list says {kept}"),
-                ));
-            }
+            after = kept.id;
+            compare_job(kept, fold)?;
         }
     }
     if after != fold.state.counts.submitted {
         return Err(at(
             fold.recorder.seq,
             format!("job {} is not in the list", after + 1),
+        ));
+    }
+    Ok(())
+}
+
+/// A row of the list, with its details, against what its entries make.
+fn compare_job(mut kept: JobRecord, fold: &Fold) -> Result<(), Damage> {
+    let id = kept.id;
+    let wrong = |problem: String| Err(at(fold.recorder.seq, problem));
+    let Some(made) = fold.rows.get(&id) else {
+        return wrong(format!("job {id} is in the list and comes from no entry"));
+    };
+    let (spec, placement) = kept.details.take().unzip();
+    let columns = made.record.differences(&kept);
+    if columns.contains(&"state") {
+        let (is, says) = (made.record.state.as_str(), kept.state.as_str());
+        return wrong(format!("job {id} is {is}, the list says {says}"));
+    }
+    if !columns.is_empty() {
+        let columns = columns.join(", ");
+        return wrong(format!(
+            "the list says something else of job {id}: {columns}"
+        ));
+    }
+    let hashes = (
+        spec.as_deref().map(hash_text),
+        placement.flatten().as_deref().map(hash_text),
+    );
+    if hashes != (made.spec, made.placement) {
+        return wrong(format!(
+            "the details of job {id} are of another spec or place"
         ));
     }
     Ok(())

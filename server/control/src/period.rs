@@ -1,15 +1,14 @@
 //! Months and days of the billing zone: half-open, right across daylight saving.
 
+use contract::BILLING_ZONE;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use scheduler::Millis;
 use std::sync::LazyLock;
 
-/// The billing zone.
-pub(crate) const ZONE: &str = "Europe/Berlin";
-
-static BERLIN: LazyLock<TimeZone> = LazyLock::new(|| TimeZone::get(ZONE).unwrap_or(TimeZone::UTC));
+static BERLIN: LazyLock<TimeZone> =
+    LazyLock::new(|| TimeZone::get(BILLING_ZONE).unwrap_or(TimeZone::UTC));
 
 /// A month of the billing zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,13 +60,20 @@ impl Month {
             return None;
         }
         let (year, month): (i16, i8) = (year.parse().ok()?, month.parse().ok()?);
-        // The fleet's time begins in 1970.
-        (year >= 1971).then(|| Date::new(year, month, 1).ok().map(|first| Self { first }))?
+        // The fleet's time begins in 1970, and the calendar ends with 9999: its last month has no next one.
+        (1971..=9998)
+            .contains(&year)
+            .then(|| Date::new(year, month, 1).ok().map(|first| Self { first }))?
     }
 
     /// `2026-11`.
     pub(crate) fn text(self) -> String {
         format!("{:04}-{:02}", self.first.year(), self.first.month())
+    }
+
+    /// Its number: 202611.
+    pub(crate) fn number(self) -> i32 {
+        number(self.first) / 100
     }
 
     /// From its number: 202611.
@@ -87,7 +93,8 @@ impl Month {
     fn start(self) -> Millis {
         let midnight = BERLIN
             .to_timestamp(self.first.at(0, 0, 0, 0))
-            .unwrap_or(Timestamp::UNIX_EPOCH);
+            // Beyond the last instant there is, so that no month ends before it begins.
+            .unwrap_or(Timestamp::MAX);
         Millis(midnight.as_millisecond().max(0) as u64)
     }
 
@@ -141,6 +148,17 @@ mod tests {
     }
 
     #[test]
+    fn no_month_ends_before_it_begins() {
+        for at in [Millis(0), Millis(u64::MAX)] {
+            let (from, to) = Month::of(at).bounds();
+            assert!(from < to, "{}", Month::of(at).text());
+        }
+        let last = Month::parse("9998-12").expect("the last month that can be named");
+        let (from, to) = last.bounds();
+        assert_eq!(to.since(from).0 / Millis::DAY.0, 31);
+    }
+
+    #[test]
     fn what_names_no_month_is_refused() {
         for text in [
             "",
@@ -152,6 +170,8 @@ mod tests {
             "2026-11-01",
             "+026-11",
             "1970-01",
+            "9999-01",
+            "9999-12",
             "١٩٧١-٠١",
         ] {
             assert_eq!(Month::parse(text), None, "{text}");

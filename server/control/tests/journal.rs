@@ -201,7 +201,7 @@ async fn tokens_and_teams_can_be_had_on_the_box_while_it_runs() {
     let people: Vec<(&str, &str)> = team
         .people
         .iter()
-        .map(|person| (person.id.as_str(), person.memberships[0].role.as_str()))
+        .map(|person| (person.id.as_str(), person.role.as_str()))
         .collect();
     assert_eq!(
         people,
@@ -288,4 +288,45 @@ async fn after_the_close_nothing_is_taken_and_everything_is_kept() {
             .state,
         JobState::Running
     );
+}
+
+#[tokio::test]
+async fn a_row_is_the_same_wherever_its_batches_end() {
+    let house = house(0).await;
+    // The team owns 24 GPUs and borrows none: one of the two waits.
+    let gang = contract::SubmitJob {
+        team: "operations-ml".into(),
+        pods: 3,
+        ..fine_tune()
+    };
+    let job = house.submit("operations-ml.engineer", &gang).await;
+    let running = house.until(job, JobState::Running).await;
+    let urgent = contract::SubmitJob {
+        priority: "high".into(),
+        ..gang
+    };
+    house.submit("operations-ml.engineer", &urgent).await;
+    let admin = house.person("admin").await;
+    let nodes = house.control.everyone(&admin).nodes().await.expect("nodes");
+    let lost = nodes.iter().find(|node| node.jobs.contains(&job));
+    house
+        .control
+        .admin(&admin)
+        .expect("admin")
+        .set_health(lost.expect("a node of the gang").id, "down", "XID 79")
+        .await
+        .expect("set");
+    // Gone, and waiting again in a batch of its own: the last attempt is still known.
+    let again = house.until(job, JobState::Queued).await;
+    assert_eq!(
+        (again.row.started, again.row.place),
+        (running.row.started, running.row.place)
+    );
+    offline::verify_journal(house.folder.path())
+        .await
+        .expect("the fold makes the same rows, entry by entry");
+    house.until(job, JobState::Succeeded).await;
+    offline::verify_journal(house.folder.path())
+        .await
+        .expect("and so it does after the end");
 }

@@ -65,16 +65,8 @@ pub fn draw_team(team: &TeamView) -> Vec<Block> {
     }
     let mut people = Sheet::new(&["person", "name", "role"]);
     for person in &team.people {
-        let role = person
-            .memberships
-            .iter()
-            .find(|membership| membership.team.as_deref() == Some(team.id.as_str()));
-        people.row([
-            person.id.clone(),
-            person.name.clone(),
-            role.map_or("", |membership| membership.role.as_str())
-                .to_owned(),
-        ]);
+        let role = person.role.as_str().to_owned();
+        people.row([person.id.clone(), person.name.clone(), role]);
     }
     let mut blocks = vec![head.into(), quotas.into()];
     if !team.people.is_empty() {

@@ -5,9 +5,8 @@ use super::Done;
 use super::client::Output;
 use super::fleet::draw_team;
 use super::table::{print, time, write_out};
-use contract::{Membership, TeamView};
 use control::offline;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -23,22 +22,7 @@ pub async fn create_token(data: &Path, person: &str, name: &str, days: u32) -> D
 /// `team show --data`.
 pub async fn team(data: &Path, team: &str, output: Output) -> Done {
     let view = offline::team_people(data, team).await?;
-    match output {
-        Output::Table => print(output, &view, draw_team),
-        Output::Json => print(output, &with_roles(&view)?, |_| Vec::new()),
-    }
-}
-
-/// The team with each person's role in it beside their id.
-fn with_roles(team: &TeamView) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::to_value(team)?;
-    let here = |membership: &&Membership| membership.team.as_deref() == Some(team.id.as_str());
-    let people = team.people.iter().map(|person| {
-        let role = person.memberships.iter().find(here);
-        json!({ "id": person.id, "name": person.name, "role": role.map(|membership| membership.role) })
-    });
-    value["people"] = people.collect();
-    Ok(value)
+    print(output, &view, draw_team)
 }
 
 /// `journal verify`.

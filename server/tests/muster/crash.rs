@@ -47,8 +47,12 @@ impl Told {
 async fn killed_fifty_times_it_keeps_every_job_that_a_client_was_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = Arc::new(Told::default());
+    let mut folded: Option<Folded> = None;
     for life in 0..KILLS {
         let server = Server::over(folder.path(), 600).await;
+        if let Some(folded) = &folded {
+            assert_eq!(&resumed(&server).await, folded, "life {life}");
+        }
         check_everything_told_is_there(&server, &told).await;
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {
@@ -67,9 +71,10 @@ async fn killed_fifty_times_it_keeps_every_job_that_a_client_was_told() {
         for client in clients {
             client.await.expect("a client ends when the server does");
         }
-        verify(folder.path());
+        folded = Some(verify(folder.path()));
     }
     let server = Server::over(folder.path(), 600).await;
+    assert_eq!(Some(resumed(&server).await), folded, "the last life");
     check_everything_told_is_there(&server, &told).await;
     assert!(told.jobs.lock().await.len() as u64 >= KILLS);
 }
@@ -152,16 +157,31 @@ async fn check_everything_told_is_there(server: &Server, told: &Told) {
     assert!(lost.is_empty(), "told, and not there: {lost:?}");
 }
 
-/// Folds the journal offline: equal hashes, no usage line over another, no gap.
-fn verify(data: &Path) {
+/// The journal's last entry, and the hash of the state after it.
+type Folded = (u64, String);
+
+/// Folds the journal offline from its first entry: no usage line over another, no gap, and the read models are its own.
+fn verify(data: &Path) -> Folded {
     let verified = muster()
         .args(["journal", "verify", "--output", "json", "--data"])
         .arg(data)
         .output()
         .expect("it runs");
     let report: Value = serde_json::from_str(&stdout(&verified)).expect("JSON");
-    assert!(
-        report["events"].as_u64().is_some_and(|events| events > 0),
-        "{report}"
-    );
+    let events = report["events"].as_u64().expect("a count");
+    assert!(events > 0, "{report}");
+    (events, report["hash"].as_str().expect("a hash").to_owned())
+}
+
+/// What the running server went on from, as it says itself.
+async fn resumed(server: &Server) -> Folded {
+    let asked = reqwest::get(format!("{}/metrics", server.url)).await;
+    let text = asked.expect("an answer").text().await.expect("text");
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("muster_resumed_entry{state_hash=\""));
+    let (hash, entry) = line
+        .and_then(|line| line.split_once("\"} "))
+        .expect("the metrics name it");
+    (entry.parse().expect("a number"), hash.to_owned())
 }

@@ -56,6 +56,8 @@ fn every_wrong_field_is_named_at_once() {
         &["time_limit", "checkpoint.save"],
     );
     check(&good.replace(":4", ":1025"), &[]);
+    let many = vec!["\"abacus\""; 17].join(",");
+    check(&good.replace("\"h100-80g\"", &many), &["flavours"]);
 }
 
 #[test]

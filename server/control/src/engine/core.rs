@@ -8,6 +8,7 @@ use crate::executor::Executor;
 use crate::store::Transaction;
 use scheduler::{Command, Event, Fact, JobId, Meter, Millis, Refusal, State, Waiting};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Where new work comes from, other than from people at the doors.
 pub(crate) trait Arrivals: Send {
@@ -29,7 +30,7 @@ pub(crate) struct Core {
     /// Open usage.
     pub(crate) meter: Meter,
     /// Why jobs wait, after the last cycle.
-    pub(crate) waiting: BTreeMap<JobId, Waiting>,
+    pub(crate) waiting: Arc<BTreeMap<JobId, Waiting>>,
     /// Turns what happens into rows.
     pub(crate) recorder: Recorder,
     executor: Box<dyn Executor>,
@@ -70,13 +71,14 @@ impl Core {
             state,
             meter,
             recorder,
+            snapshot: _,
         } = folded;
         // A cycle tells the reasons of those that wait already.
         let wants_cycle = state.events > 0;
         Self {
             state,
             meter,
-            waiting: BTreeMap::new(),
+            waiting: Arc::default(),
             recorder,
             executor,
             arrivals,
@@ -173,11 +175,8 @@ impl Core {
         for event in plan.events {
             self.fold(event, batch);
         }
-        self.waiting = plan
-            .waiting
-            .into_iter()
-            .map(|waiting| (waiting.job, waiting))
-            .collect();
+        let waiting = plan.waiting.into_iter();
+        self.waiting = Arc::new(waiting.map(|waiting| (waiting.job, waiting)).collect());
         batch.planned = true;
         batch.cycles += 1;
     }
@@ -230,6 +229,8 @@ pub(crate) struct Folded {
     pub(crate) meter: Meter,
     /// Where the journal and the ledger end.
     pub(crate) recorder: Recorder,
+    /// The entry of the snapshot that it began with; 0 without one.
+    pub(crate) snapshot: u64,
 }
 
 /// Whether an event can change what a cycle answers. Reports on a gang's way up, and hour marks, cannot.

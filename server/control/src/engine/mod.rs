@@ -10,7 +10,9 @@ mod resume;
 pub(crate) use self::core::{ARRIVALS, Arrivals, Batch, Core, Folded};
 pub(crate) use live::{Live, Published};
 pub(crate) use recorder::{Recorder, day_key};
-pub(crate) use resume::{Damage, fold_from_snapshot, hash_of, hex, resume, snapshot_of};
+pub(crate) use resume::{
+    Damage, fold_from_snapshot, hash_of, hex, open_snapshot, resume, snapshot_of,
+};
 
 use crate::clock::{Clock, Stopwatch};
 use crate::gauges::Gauges;
@@ -278,7 +280,7 @@ impl Engine {
     }
 
     fn publish(&self, batch: Batch) {
-        let waiting = batch.planned.then(|| self.core.waiting.clone());
+        let waiting = batch.planned.then(|| Arc::clone(&self.core.waiting));
         if batch.is_empty() && waiting.is_none() {
             return;
         }

@@ -162,7 +162,8 @@ fn details_of(job: &Job) -> (String, Option<String>) {
     (spec, placement)
 }
 
-/// The row of a job that has just ended; `job` is as it was before.
+/// The row of a job that has just ended; `job` is as it was before. Own and borrowed stay as its own last event left them:
+/// others' events move them without a row.
 pub(crate) fn of_ended(
     job: &Job,
     state: &State,
@@ -182,11 +183,14 @@ pub(crate) fn of_ended(
         ends_by: None,
         ran_ms: (job.ran + last_run.unwrap_or_default()).0,
         end_cause: cause.map(|cause| cause_text(cause, state)),
+        own_milli: None,
+        borrowed_milli: None,
         ..of_live(job, state, Details::Leave)
     }
 }
 
-/// Puts a newer row in an older one's place; what only the older one knows stays.
+/// Puts a newer row in an older one's place; what is known of the current or last attempt stays. The store's upsert does
+/// the same across batches.
 pub(crate) fn renew(older: Option<JobRecord>, newer: JobRecord) -> JobRecord {
     let Some(older) = older else { return newer };
     JobRecord {

@@ -116,29 +116,48 @@ pub(crate) async fn resume(store: &Store, writer: &mut Writer) -> Result<Folded,
     Ok(folded)
 }
 
-/// The state at the journal's end, from the newest snapshot on. The ledger's end is not in it.
+/// The state at the journal's end, from the newest sound snapshot on. The ledger's end is not in it.
 pub(crate) async fn fold_from_snapshot(store: &Store) -> Result<Folded, Damage> {
-    let mut folded = Folded::default();
-    if let Some(snapshot) = store.newest_snapshot().await? {
-        let seq = snapshot.seq;
-        let body: SnapshotBody =
-            serde_json::from_slice(&snapshot.body).map_err(|error| Damage::Entry {
-                seq,
-                problem: format!("its snapshot does not parse: {error}"),
-            })?;
-        if hash_of(&body.state)? != snapshot.hash {
-            let problem = "its snapshot is not the one that was written".to_owned();
-            return Err(Damage::Entry { seq, problem });
-        }
-        let recorder = Recorder { seq, line: 0 };
-        folded = Folded {
-            state: body.state,
-            meter: body.meter,
-            recorder,
-        };
-    }
+    let mut folded = sound_snapshot(store).await?;
     fold_tail(store, &mut folded).await?;
     Ok(folded)
+}
+
+/// What the newest snapshot holds that is as it was written. A snapshot only spares work: one that is not sound is passed
+/// over, and without any the fold begins at the first entry.
+async fn sound_snapshot(store: &Store) -> Result<Folded, Damage> {
+    let mut before = u64::MAX;
+    while let Some(snapshot) = store.snapshot_before(before).await? {
+        before = snapshot.seq;
+        match open_snapshot(&snapshot) {
+            Ok(folded) => return Ok(folded),
+            Err(problem) => tracing::warn!(
+                entry = snapshot.seq,
+                problem,
+                "a snapshot is passed over: the start takes longer, and the journal is what counts"
+            ),
+        }
+    }
+    Ok(Folded::default())
+}
+
+/// What a snapshot holds, or what is wrong with it.
+pub(crate) fn open_snapshot(snapshot: &Snapshot) -> Result<Folded, String> {
+    let body: SnapshotBody = serde_json::from_slice(&snapshot.body)
+        .map_err(|error| format!("it does not parse: {error}"))?;
+    let hash = hash_of(&body.state).map_err(|error| error.to_string())?;
+    if hash != snapshot.hash {
+        return Err("it is not the one that was written".to_owned());
+    }
+    Ok(Folded {
+        state: body.state,
+        meter: body.meter,
+        recorder: Recorder {
+            seq: snapshot.seq,
+            line: 0,
+        },
+        snapshot: snapshot.seq,
+    })
 }
 
 /// Folds what the journal holds beyond `folded`.

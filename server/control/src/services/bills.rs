@@ -1,13 +1,14 @@
 //! Bills and usage. Page, CSV, REST and CLI come from one query object ([`crate::bill`]).
 
 use super::{Answer, invalid, no_team};
+use crate::Everyone;
 use crate::bill::{JobName, Prices, Query, Usage, open_usage};
 use crate::period::{Month, instant};
 use crate::store::{Read, bills, jobs};
 use crate::words;
-use crate::{Everyone, Manager};
 use contract::{BillView, Gpus, Role, UsageLineView};
 use scheduler::{JobId, Millis, TeamId, UsageLine};
+use std::collections::BTreeMap;
 
 /// Lines of one answer at most.
 const LINES_MAX: u32 = 1_000;
@@ -36,20 +37,21 @@ impl Everyone {
                 .is_none_or(|teams| teams.iter().any(|one| one == team))
         };
         let (mut read, seen) = self.look(month, reads).await?;
-        let (from, to) = seen.month.days();
-        let closed = bills::all_days(&mut read, from, to).await?;
-        let closed = closed.into_iter().filter(|day| reads(&day.team)).collect();
+        let month = seen.month.number();
+        let closed = bills::all_days(&mut read, readable.as_deref(), month).await?;
+        let jobs = job_counts(&mut read, &seen, readable.as_deref()).await?;
         let query = query(&mut read, seen, closed, readable.as_deref()).await?;
-        Ok(query.all_teams())
+        Ok(query.all_teams(&jobs))
     }
 
     /// One team's bill with lines; not the actor's to read = not found.
     pub async fn bill(&self, team: &str, month: Option<&str>) -> Answer<BillView> {
         self.check_billed(team)?;
         let (mut read, seen) = self.look(month, |one| one == team).await?;
-        let (from, to) = seen.month.days();
-        let closed = bills::team_days(&mut read, team, from, to).await?;
-        let names = jobs::names(&mut read, team).await?;
+        let month = seen.month.number();
+        let closed = bills::team_days(&mut read, team, month).await?;
+        let open: Vec<u64> = seen.open.iter().map(|usage| usage.key.job).collect();
+        let names = jobs::names(&mut read, team, month, &open).await?;
         let names = names.into_iter().map(|(id, (name, project, owner))| {
             (
                 id,
@@ -141,19 +143,36 @@ impl Everyone {
     }
 }
 
-impl Manager {
-    /// The month's bill over all teams.
-    pub async fn bills(&self, month: Option<&str>) -> Answer<BillView> {
-        self.control.everyone(&self.actor).bills(month).await
-    }
-}
-
 /// What a bill takes from the published state.
 struct Seen {
     month: Month,
     now: Millis,
     open: Vec<Usage>,
     prices: Prices,
+}
+
+/// Jobs with usage in the month by team: those that are counted, and those whose first line is still open.
+async fn job_counts(
+    read: &mut Read,
+    seen: &Seen,
+    teams: Option<&[String]>,
+) -> Answer<BTreeMap<String, u64>> {
+    let month = seen.month.number();
+    let mut counts = bills::job_counts(read, month).await?;
+    counts.retain(|team, _| teams.is_none_or(|teams| teams.contains(team)));
+    let open: BTreeMap<u64, &str> = seen
+        .open
+        .iter()
+        .map(|usage| (usage.key.job, usage.key.team.as_str()))
+        .collect();
+    let ids: Vec<u64> = open.keys().copied().collect();
+    let counted = bills::with_usage(read, &ids, month).await?;
+    for (job, team) in open {
+        if !counted.contains(&job) {
+            *counts.entry(team.to_owned()).or_default() += 1;
+        }
+    }
+    Ok(counts)
 }
 
 async fn query(

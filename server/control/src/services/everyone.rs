@@ -98,7 +98,7 @@ impl Everyone {
     /// The quota tree, roots first, depth first.
     pub async fn quota_tree(&self) -> Answer<Vec<CohortView>> {
         let mut tree = quota::tree(&self.control().inner.published.read().state);
-        let people = self.control().inner.store.people().await?;
+        let people = self.control().inner.store.people_by_team().await?;
         for cohort in &mut tree {
             quota::add_people(&mut cohort.teams, &people, |team| self.sees_people(team));
         }
@@ -108,9 +108,20 @@ impl Everyone {
     /// All teams (quotas are for all to see; people only for one's own team and admins).
     pub async fn teams(&self) -> Answer<Vec<TeamView>> {
         let mut teams = quota::teams(&self.control().inner.published.read().state);
-        let people = self.control().inner.store.people().await?;
+        let people = self.control().inner.store.people_by_team().await?;
         quota::add_people(&mut teams, &people, |team| self.sees_people(team));
         Ok(teams)
+    }
+
+    /// Names of the teams whose jobs the actor may see.
+    pub async fn team_names(&self) -> Answer<Vec<String>> {
+        let visible = visible_teams(&self.actor);
+        let live = self.control().inner.published.read();
+        let names = live.state.teams.keys().map(ToString::to_string);
+        Ok(match visible {
+            None => names.collect(),
+            Some(mine) => names.filter(|name| mine.contains(name)).collect(),
+        })
     }
 
     /// One team.
@@ -156,11 +167,14 @@ impl Everyone {
             }
         };
         let visible = visible_teams(&self.actor);
-        let (mut read, (overlay, now)) = self
+        let (mut read, (state, waiting, now)) = self
             .control()
-            .moment(|live, now| (Overlay::of(live), now))
+            .moment(|live, now| (live.state.clone(), live.waiting.clone(), now))
             .await?;
         let found = jobs::page(&mut read, filter, visible.as_deref(), after, limit).await?;
+        let ids = found.jobs.iter().map(|record| JobId(record.id));
+        let overlay = Overlay::of(&state, &waiting, ids);
+        drop((state, waiting));
         let next = found.jobs.last().filter(|_| found.more);
         Ok(JobList {
             next: next.map(|last| {

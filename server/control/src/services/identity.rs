@@ -5,9 +5,7 @@ use crate::clock::wall_now;
 use crate::engine::hex;
 use crate::period::instant;
 use crate::store::{TokenRow, jobs};
-use crate::{
-    Actor, Admin, Control, Everyone, JobOwner, Manager, ServiceError, TeamMember, Visible,
-};
+use crate::{Actor, Admin, Control, Everyone, JobOwner, ServiceError, TeamMember, Visible};
 use contract::{NewToken, PersonView, Role, TokenView};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
@@ -69,7 +67,7 @@ impl Control {
         }
     }
 
-    /// Submitting to a team and reading its bill: members of it, and admins. Managers get the bill by [`Self::manager`].
+    /// Submitting to a team and reading its bill: members of it, and admins. Managers read bills by [`Self::everyone`].
     pub fn team_member(&self, actor: &Actor, team: &str) -> Answer<TeamMember> {
         let team_id = TeamId::from(team);
         let there = self
@@ -121,19 +119,6 @@ impl Control {
         found
             .filter(|(team, _)| actor.role_in(team).is_some() || actor.has(Role::Manager))
             .ok_or_else(|| no_job(job))
-    }
-
-    /// Reading every bill.
-    pub fn manager(&self, actor: &Actor) -> Answer<Manager> {
-        if !actor.has(Role::Manager) {
-            return Err(ServiceError::Forbidden(
-                "only managers and admins read every team's bill".to_owned(),
-            ));
-        }
-        Ok(Manager {
-            control: self.clone(),
-            actor: actor.clone(),
-        })
     }
 
     /// Everything else.

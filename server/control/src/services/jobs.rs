@@ -13,7 +13,7 @@ use crate::words;
 use crate::{Admin, JobOwner, ServiceError, TeamMember, Visible};
 use contract::{DryRun, EventView, FieldError, Gpus, JobView, Preview, SubmitJob, Submitted};
 use scheduler::{
-    Command, JobId, JobSpec, MilliGpu, Millis, NodeId, Placement, Reason, Refusal, State,
+    Command, JobId, JobSpec, MilliGpu, Millis, NodeId, PersonId, Placement, Reason, Refusal, State,
     quota_figures, would_start,
 };
 use sha2::{Digest, Sha256};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Longest text of a reason that a person gives.
 const WHY_MAX: usize = 500;
 /// Checkpoints and events on a job's page.
-const CHECKPOINTS: usize = 50;
+const CHECKPOINTS: u32 = 50;
 const EVENTS: u32 = 100;
 
 impl TeamMember {
@@ -54,32 +54,36 @@ impl TeamMember {
         })
     }
 
-    /// What would happen.
+    /// What would happen. Worked out beside the engine, over the state as it is now.
     pub async fn dry_run(&self, job: &SubmitJob) -> Answer<DryRun> {
         let mut spec = self.check(job)?;
         let now = self.control.inner.clock.now();
-        let live = self.control.inner.published.read();
-        let now = now.max(live.state.at);
-        let team = live.state.teams.get(&self.team);
+        let state = self.control.inner.published.read().state.clone();
+        let now = now.max(state.at);
+        let team = state.teams.get(&self.team);
         spec.time_limit = spec
             .time_limit
             .or(team.and_then(|team| team.default_time_limit));
-        // The engine's own check, which a submission would meet.
         let owner = self.actor.id.as_str().into();
-        let command = Command::Submit {
-            owner,
-            spec: Arc::new(spec.clone()),
-        };
-        if let Err(refusal) = scheduler::decide(&live.state, &command, now) {
-            return Err(crate::engine::EngineError::Refused(refusal).into());
-        }
-        let outcome = would_start(&live.state, &spec, now);
-        let preview = preview(&live.state, &spec, outcome, now.max(live.state.at));
-        Ok(DryRun {
-            spec: SubmitJob::from_spec(&spec),
-            preview,
-        })
+        let tried = tokio::task::spawn_blocking(move || try_run(&state, owner, spec, now)).await;
+        tried.map_err(|lost| ServiceError::Internal(Box::new(lost)))?
     }
+}
+
+fn try_run(state: &State, owner: PersonId, spec: JobSpec, now: Millis) -> Answer<DryRun> {
+    // The engine's own check, which a submission would meet.
+    let command = Command::Submit {
+        owner,
+        spec: Arc::new(spec.clone()),
+    };
+    if let Err(refusal) = scheduler::decide(state, &command, now) {
+        return Err(crate::engine::EngineError::Refused(refusal).into());
+    }
+    let outcome = would_start(state, &spec, now);
+    Ok(DryRun {
+        preview: preview(state, &spec, outcome, now),
+        spec: SubmitJob::from_spec(&spec),
+    })
 }
 
 /// A caller's key with the hash of the request that it came with.
@@ -161,7 +165,8 @@ impl Visible {
             .await?
             .ok_or_else(|| no_job(id.0))?;
         let life = journal::life_of_job(&mut read, id).await?;
-        let saves = journal::saves_of_job(&mut read, id).await?;
+        let saves = journal::saves_of_job(&mut read, id, CHECKPOINTS).await?;
+        let saved = journal::saved_before(&mut read, id, &view::cuts(&life)).await?;
         let last = journal::last_of_job(&mut read, id, EVENTS).await?;
         // What has ended holds nothing: its lines are all written, whatever the published state still shows.
         let open: &[Usage] = if record.state.ended() {
@@ -173,9 +178,9 @@ impl Visible {
 
         let (spec, placement) = details(&record)?;
         let place = placement.map(|placement| view::place(&placement, &seen.state));
-        let (checkpoints, checkpoint_count) = view::checkpoints(&saves, CHECKPOINTS);
-        let interruptions =
-            view::interruptions(&life, &saves, MilliGpu(record.gpus_milli), &seen.state);
+        let checkpoints = view::checkpoints(&saves);
+        let gpus = MilliGpu(record.gpus_milli);
+        let interruptions = view::interruptions(&life, &saved, gpus, &seen.state);
         let flavour = record
             .flavours
             .split(',')
@@ -202,7 +207,7 @@ impl Visible {
             place: place.as_ref(),
             bill: &bill,
             ran,
-            counts: (checkpoint_count, interruptions.len()),
+            counts: (saves.count, interruptions.len()),
             now: seen.now,
         });
         let refused = self.cancel_refused(&record, seen.stopping);
@@ -212,7 +217,7 @@ impl Visible {
             steps,
             placement: place,
             checkpoints,
-            checkpoint_count,
+            checkpoint_count: saves.count,
             interruptions,
             events: last
                 .iter()
@@ -266,24 +271,15 @@ fn look(live: &crate::engine::Live, id: JobId, now: Millis) -> Seen {
     let job = live.state.jobs.get(&id);
     Seen {
         now,
-        overlay: Overlay::of_one(live, id),
+        overlay: Overlay::of(&live.state, &live.waiting, [id].into_iter()),
         open,
         prices: Prices::of(&live.state.rate_cards),
-        state: Arc::new(names_of(&live.state)),
+        state: live.names.clone(),
         started: job
             .and_then(|job| job.allocation.as_ref())
             .and_then(|allocation| allocation.started),
         // A stop after which it would wait again can still be turned into its end.
         stopping: job.map(|job| job.stop.as_ref().is_some_and(|stop| stop.end.is_some())),
-    }
-}
-
-/// As much of the state as words need: names of nodes and levels.
-fn names_of(state: &State) -> State {
-    State {
-        topology: state.topology.clone(),
-        nodes: state.nodes.clone(),
-        ..State::default()
     }
 }
 

@@ -14,6 +14,13 @@ impl Control {
     pub async fn metrics(&self) -> Answer<String> {
         let mut text = String::with_capacity(8_192);
         self.write_state(&mut text);
+        let (entry, hash) = self.resumed();
+        gauge(
+            &mut text,
+            "muster_resumed_entry",
+            "The journal's last entry when this process began, with the hash of the state then.",
+            &[(&format!("{{state_hash=\"{hash}\"}}"), entry)],
+        );
         let gauges = &self.inner.gauges;
         let waiting = MAILBOX - self.inner.mailbox.capacity();
         gauge(

@@ -1,19 +1,20 @@
 //! Usage, read: lines for drill-down, days for bills.
 
 use super::write::DayKey;
-use super::{Deed, Read, Stored};
+use super::{Deed, Read, Stored, json_list};
 use crate::words;
 use scheduler::{Entitlement, JobId, MilliGpu, Millis, UnitKind, UsageLine, UsagePhase};
-use sqlx::{FromRow, QueryBuilder, Row};
+use sqlx::{FromRow, Row};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Usage summed up by job, flavour, entitlement, phase and rate card.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub(crate) struct UsageDay {
-    /// Day of the billing zone: 20261130; 0 where days are added up.
+    /// Day of the billing zone: 20261130.
     pub(crate) day: i32,
     /// Team.
     pub(crate) team: String,
-    /// Job.
+    /// Job; 0 where jobs are added up.
     pub(crate) job: i64,
     /// Flavour; empty without GPUs.
     pub(crate) flavour: String,
@@ -101,29 +102,28 @@ fn phase(word: &str) -> Result<UsagePhase, String> {
         .ok_or_else(|| word.to_owned())
 }
 
+/// Numbers first, from the index alone; then the rows of one page.
+pub(super) const LINES: &str = "SELECT * FROM usage_lines WHERE id IN (SELECT id FROM usage_lines \
+     WHERE team = ? AND from_ms >= ? AND from_ms < ? AND id > ? ORDER BY id LIMIT ?) ORDER BY id";
+/// The plus sign leaves the narrower index to be chosen.
+pub(super) const LINES_OF_JOB: &str = "SELECT * FROM usage_lines \
+     WHERE +team = ? AND from_ms >= ? AND from_ms < ? AND id > ? AND job = ? ORDER BY id LIMIT ?";
+
 /// Lines of a team, in the order in which they were closed.
 pub(crate) async fn lines(read: &mut Read, which: &UsageQuery) -> Stored<Vec<Numbered>> {
-    let mut query = QueryBuilder::new("SELECT * FROM usage_lines WHERE team = ");
+    let of_team = |sql| {
+        sqlx::query_as(sql)
+            .bind(&which.team)
+            .bind(which.from.0 as i64)
+            .bind(which.to.0 as i64)
+            .bind(which.after as i64)
+    };
+    let query = match which.job {
+        None => of_team(LINES),
+        Some(job) => of_team(LINES_OF_JOB).bind(job.0 as i64),
+    };
     query
-        .push_bind(which.team.clone())
-        .push(" AND id > ")
-        .push_bind(which.after as i64);
-    if let Some(job) = which.job {
-        // The plus signs leave the narrower index to be chosen.
-        query = QueryBuilder::new("SELECT * FROM usage_lines WHERE +team = ");
-        query
-            .push_bind(which.team.clone())
-            .push(" AND id > ")
-            .push_bind(which.after as i64);
-        query.push(" AND job = ").push_bind(job.0 as i64);
-    }
-    query
-        .push(" AND from_ms >= ")
-        .push_bind(which.from.0 as i64);
-    query.push(" AND from_ms < ").push_bind(which.to.0 as i64);
-    query.push(" ORDER BY id LIMIT ").push_bind(which.limit);
-    query
-        .build_query_as()
+        .bind(which.limit)
         .fetch_all(&mut **read)
         .await
         .deed("read usage lines")
@@ -139,69 +139,127 @@ pub(crate) async fn lines_after(read: &mut Read, after: u64, limit: u32) -> Stor
         .deed("read usage lines")
 }
 
-/// Usage of one team between two days, inclusive: one a job, day, flavour, entitlement, phase and card.
-pub(crate) async fn team_days(
-    read: &mut Read,
-    team: &str,
-    from: i32,
-    to: i32,
-) -> Stored<Vec<UsageDay>> {
-    sqlx::query_as(
-        "SELECT * FROM usage_days WHERE day BETWEEN ? AND ? AND team = ? \
-         ORDER BY job, flavour, entitlement, phase, card, day",
-    )
-    .bind(from)
-    .bind(to)
-    .bind(team)
-    .fetch_all(&mut **read)
-    .await
-    .deed("read a team's usage")
+pub(super) const TEAM_DAYS: &str =
+    "SELECT * FROM usage_days WHERE team = ? AND day BETWEEN ? AND ?";
+pub(super) const JOB_DAYS: &str = "SELECT * FROM usage_days WHERE job = ?";
+pub(super) const ALL_DAYS: &str = "SELECT team, day, 0 AS job, flavour, entitlement, phase, card, held FROM usage_team_days \
+     WHERE team IN (SELECT team FROM usage_counts WHERE month = ?1) AND day BETWEEN ?1 * 100 AND ?1 * 100 + 99";
+pub(super) const DAYS_OF_TEAMS: &str = "SELECT team, day, 0 AS job, flavour, entitlement, phase, card, held FROM usage_team_days \
+     WHERE team IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?1 * 100 AND ?1 * 100 + 99";
+pub(super) const COUNTS: &str = "SELECT team, jobs FROM usage_counts WHERE month = ?";
+pub(super) const WITH_USAGE: &str = "SELECT DISTINCT job FROM usage_days \
+     WHERE job IN (SELECT value FROM json_each(?2)) AND day BETWEEN ?1 * 100 AND ?1 * 100 + 99";
+pub(super) const MONTHS: &str = "SELECT DISTINCT month FROM usage_counts ORDER BY month DESC";
+pub(super) const MONTHS_OF_TEAMS: &str = "SELECT DISTINCT month FROM usage_counts \
+     WHERE team IN (SELECT value FROM json_each(?)) ORDER BY month DESC";
+
+/// Usage of one team in a month (202611): one a job, day, flavour, entitlement, phase and card.
+pub(crate) async fn team_days(read: &mut Read, team: &str, month: i32) -> Stored<Vec<UsageDay>> {
+    sqlx::query_as(TEAM_DAYS)
+        .bind(team)
+        .bind(month * 100)
+        .bind(month * 100 + 99)
+        .fetch_all(&mut **read)
+        .await
+        .deed("read a team's usage")
 }
 
 /// Usage of one job.
 pub(crate) async fn job_days(read: &mut Read, job: JobId) -> Stored<Vec<UsageDay>> {
-    sqlx::query_as("SELECT * FROM usage_days WHERE job = ?")
+    sqlx::query_as(JOB_DAYS)
         .bind(job.0 as i64)
         .fetch_all(&mut **read)
         .await
         .deed("read a job's usage")
 }
 
-/// Usage of all teams between two days, inclusive.
-pub(crate) async fn all_days(read: &mut Read, from: i32, to: i32) -> Stored<Vec<UsageDay>> {
-    sqlx::query_as("SELECT * FROM usage_days WHERE day BETWEEN ? AND ?")
-        .bind(from)
-        .bind(to)
+/// Usage in a month of these teams (`None` = all), its jobs added up: their number is 0.
+pub(crate) async fn all_days(
+    read: &mut Read,
+    teams: Option<&[String]>,
+    month: i32,
+) -> Stored<Vec<UsageDay>> {
+    let query = match teams {
+        None => sqlx::query_as(ALL_DAYS).bind(month),
+        Some(teams) => sqlx::query_as(DAYS_OF_TEAMS)
+            .bind(month)
+            .bind(json_list(teams)),
+    };
+    query
         .fetch_all(&mut **read)
         .await
         .deed("read the teams' usage")
 }
 
-/// Months that have usage: 202611, newest first.
+/// How many jobs of each team have usage in a month, without what is still open.
+pub(crate) async fn job_counts(read: &mut Read, month: i32) -> Stored<BTreeMap<String, u64>> {
+    let rows: Vec<(String, i64)> = sqlx::query_as(COUNTS)
+        .bind(month)
+        .fetch_all(&mut **read)
+        .await
+        .deed("count the jobs of a month")?;
+    Ok(rows.into_iter().map(|(team, n)| (team, n as u64)).collect())
+}
+
+/// Which of these jobs have usage in a month that is not open any more.
+pub(crate) async fn with_usage(read: &mut Read, jobs: &[u64], month: i32) -> Stored<BTreeSet<u64>> {
+    let rows: Vec<i64> = sqlx::query_scalar(WITH_USAGE)
+        .bind(month)
+        .bind(json_list(jobs))
+        .fetch_all(&mut **read)
+        .await
+        .deed("read which jobs have usage")?;
+    Ok(rows.into_iter().map(|job| job as u64).collect())
+}
+
+/// Months in which these teams (`None` = all) have usage: 202611, newest first.
 pub(crate) async fn months(read: &mut Read, teams: Option<&[String]>) -> Stored<Vec<i32>> {
-    // By skipping from month to month in the index; a DISTINCT would read every row.
-    let mut months = Vec::new();
-    let mut before = i32::MAX;
-    loop {
-        let mut query = QueryBuilder::new("SELECT max(day) FROM usage_days WHERE day < ");
-        query.push_bind(before);
-        if let Some(teams) = teams {
-            query.push(" AND team IN (");
-            let mut list = query.separated(", ");
-            for team in teams {
-                list.push_bind(team.clone());
-            }
-            query.push(")");
-        }
-        let last: Option<i32> = query
-            .build_query_scalar()
+    let query = match teams {
+        None => sqlx::query_scalar(MONTHS),
+        Some(teams) => sqlx::query_scalar(MONTHS_OF_TEAMS).bind(json_list(teams)),
+    };
+    query
+        .fetch_all(&mut **read)
+        .await
+        .deed("read the months with usage")
+}
+
+/// A table of sums that is not what the rows say which it sums up; `None` when all are.
+pub(crate) async fn wrong_sums(read: &mut Read) -> Stored<Option<&'static str>> {
+    let sums = [
+        (
+            "usage_team_days",
+            "SELECT team, day, flavour, entitlement, phase, card, held FROM usage_team_days",
+            "SELECT team, day, flavour, entitlement, phase, card, sum(held) FROM usage_days \
+             GROUP BY team, day, flavour, entitlement, phase, card",
+        ),
+        (
+            "usage_months",
+            "SELECT team, month, job FROM usage_months",
+            "SELECT DISTINCT team, day / 100, job FROM usage_days",
+        ),
+        (
+            "usage_counts",
+            "SELECT team, month, jobs FROM usage_counts",
+            "SELECT team, month, count(*) FROM usage_months GROUP BY team, month",
+        ),
+        (
+            "job_counts",
+            "SELECT team, state, jobs FROM job_counts WHERE jobs <> 0",
+            "SELECT team, state, count(*) FROM jobs GROUP BY team, state",
+        ),
+    ];
+    for (table, kept, made) in sums {
+        let sql = format!("SELECT EXISTS ({kept} EXCEPT {made}) OR EXISTS ({made} EXCEPT {kept})");
+        let differ: bool = sqlx::query_scalar(&sql)
             .fetch_one(&mut **read)
             .await
-            .deed("read the months with usage")?;
-        let Some(last) = last else { return Ok(months) };
-        months.push(last / 100);
-        before = last / 100 * 100;
+            .deed("compare sums")?;
+        if differ {
+            return Ok(Some(table));
+        }
     }
+    Ok(None)
 }
 
 /// Every row of the days' sums.

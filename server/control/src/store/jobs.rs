@@ -1,7 +1,7 @@
 //! The list of jobs: filter, counts and pages.
 
 use super::rows::Statement;
-use super::{Deed, Read, Stored};
+use super::{Deed, Read, Stored, json_list};
 use contract::{JobFilter, JobState, SortKey};
 use scheduler::JobId;
 use sqlx::{FromRow, QueryBuilder, Row, Sqlite};
@@ -57,6 +57,38 @@ pub(crate) struct JobRecord {
 }
 
 impl JobRecord {
+    /// Columns in which two rows differ; details apart.
+    pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let same = [
+            ("id", self.id == other.id),
+            ("name", self.name == other.name),
+            ("team", self.team == other.team),
+            ("project", self.project == other.project),
+            ("owner", self.owner == other.owner),
+            ("state", self.state == other.state),
+            ("stopping", self.stopping == other.stopping),
+            ("priority", self.priority == other.priority),
+            ("flavours", self.flavours == other.flavours),
+            ("gpus_milli", self.gpus_milli == other.gpus_milli),
+            ("pods", self.pods == other.pods),
+            ("attempt", self.attempt == other.attempt),
+            ("ran_ms", self.ran_ms == other.ran_ms),
+            ("submitted", self.submitted == other.submitted),
+            ("started", self.started == other.started),
+            ("ended", self.ended == other.ended),
+            ("ends_by", self.ends_by == other.ends_by),
+            ("own_milli", self.own_milli == other.own_milli),
+            (
+                "borrowed_milli",
+                self.borrowed_milli == other.borrowed_milli,
+            ),
+            ("place", self.place == other.place),
+            ("end_cause", self.end_cause == other.end_cause),
+        ];
+        let differing = same.into_iter().filter(|(_, same)| !same);
+        differing.map(|(column, _)| column).collect()
+    }
+
     /// Binds the columns of the `jobs` table in their order.
     pub(super) fn bind<'q>(&'q self, row: Statement<'q>) -> Statement<'q> {
         let number = |n: Option<u64>| n.map(|n| n as i64);
@@ -175,10 +207,7 @@ pub(crate) async fn page(
     after: Option<JobCursor>,
     limit: u32,
 ) -> Stored<ListPage> {
-    let mut query = QueryBuilder::new("SELECT state, count(*) FROM jobs WHERE 1 = 1");
-    push_filter(&mut query, filter, visible);
-    query.push(" GROUP BY state");
-    let counted: Vec<(String, i64)> = query
+    let counted: Vec<(String, i64)> = count_query(filter, visible)
         .build_query_as()
         .fetch_all(&mut **read)
         .await
@@ -187,21 +216,7 @@ pub(crate) async fn page(
         .into_iter()
         .filter_map(|(state, n)| Some((state.parse().ok()?, n as u64)))
         .collect();
-
-    let mut query = QueryBuilder::new("SELECT * FROM jobs WHERE 1 = 1");
-    push_filter(&mut query, filter, visible);
-    let (compare, order) = match filter.sort {
-        SortKey::Newest => (" AND id < ", " ORDER BY id DESC"),
-        SortKey::Oldest => (" AND id > ", " ORDER BY id"),
-    };
-    if let Some(after) = after {
-        query.push(compare).push_bind(after.last as i64);
-    }
-    query
-        .push(order)
-        .push(" LIMIT ")
-        .push_bind(i64::from(limit) + 1);
-    let mut jobs: Vec<JobRecord> = query
+    let mut jobs: Vec<JobRecord> = page_query(filter, visible, after, limit)
         .build_query_as()
         .fetch_all(&mut **read)
         .await
@@ -209,6 +224,45 @@ pub(crate) async fn page(
     let more = jobs.len() > limit as usize;
     jobs.truncate(limit as usize);
     Ok(ListPage { jobs, counts, more })
+}
+
+/// How many match in each state: from the kept counts, or, where these do not tell, from an index alone.
+pub(super) fn count_query(
+    filter: &JobFilter,
+    visible: Option<&[String]>,
+) -> QueryBuilder<'static, Sqlite> {
+    let told = filter.owner.is_none() && filter.search.as_ref().is_none_or(String::is_empty);
+    let mut query = QueryBuilder::new(match told {
+        true => "SELECT state, sum(jobs) FROM job_counts WHERE jobs <> 0",
+        false => "SELECT state, count(*) FROM jobs WHERE 1 = 1",
+    });
+    push_filter(&mut query, filter, visible);
+    query.push(" GROUP BY state");
+    query
+}
+
+/// Numbers first, from an index alone; then the rows of one page and one more.
+pub(super) fn page_query(
+    filter: &JobFilter,
+    visible: Option<&[String]>,
+    after: Option<JobCursor>,
+    limit: u32,
+) -> QueryBuilder<'static, Sqlite> {
+    let after = after.map(|after| after.last as i64);
+    let (compare, first, order) = match filter.sort {
+        SortKey::Newest => ("id < ", i64::MAX, " ORDER BY id DESC"),
+        SortKey::Oldest => ("id > ", 0, " ORDER BY id"),
+    };
+    let mut query = QueryBuilder::new("SELECT * FROM jobs WHERE id IN (SELECT id FROM jobs WHERE ");
+    query.push(compare).push_bind(after.unwrap_or(first));
+    push_filter(&mut query, filter, visible);
+    query
+        .push(order)
+        .push(" LIMIT ")
+        .push_bind(i64::from(limit) + 1)
+        .push(")")
+        .push(order);
+    query
 }
 
 fn push_filter(
@@ -245,12 +299,11 @@ fn push_among(
     column: &str,
     values: impl Iterator<Item = String>,
 ) {
-    query.push(" AND ").push(column).push(" IN (");
-    let mut list = query.separated(", ");
-    for value in values {
-        list.push_bind(value);
-    }
-    query.push(")");
+    // As one value, however many there are.
+    let list: Vec<String> = values.collect();
+    query.push(" AND ").push(column);
+    query.push(" IN (SELECT value FROM json_each(");
+    query.push_bind(json_list(&list)).push("))");
 }
 
 /// One job, with its spec and last placement.
@@ -283,36 +336,52 @@ pub(crate) async fn team_and_owner(
         .deed("read a job's team")
 }
 
-/// Name, project and owner of a team's jobs, by number.
+pub(super) const NAMES: &str = "SELECT id, name, project, owner FROM jobs WHERE id IN \
+     (SELECT job FROM usage_months WHERE team = ? AND month = ? UNION SELECT value FROM json_each(?))";
+
+/// Name, project and owner, by number, of a team's jobs with usage in a month (202611), and of some others.
 pub(crate) async fn names(
     read: &mut Read,
     team: &str,
+    month: i32,
+    others: &[u64],
 ) -> Stored<BTreeMap<u64, (String, String, String)>> {
-    let rows: Vec<(i64, String, String, String)> =
-        sqlx::query_as("SELECT id, name, project, owner FROM jobs WHERE team = ?")
-            .bind(team)
-            .fetch_all(&mut **read)
-            .await
-            .deed("read the names of a team's jobs")?;
+    let rows: Vec<(i64, String, String, String)> = sqlx::query_as(NAMES)
+        .bind(team)
+        .bind(month)
+        .bind(json_list(others))
+        .fetch_all(&mut **read)
+        .await
+        .deed("read the names of a team's jobs")?;
     Ok(rows
         .into_iter()
         .map(|(id, name, project, owner)| (id as u64, (name, project, owner)))
         .collect())
 }
 
-/// Number and state of every job after a number, at most `limit`.
-pub(crate) async fn states(read: &mut Read, after: u64, limit: u32) -> Stored<Vec<(u64, String)>> {
-    let rows: Vec<(i64, String)> =
-        sqlx::query_as("SELECT id, state FROM jobs WHERE id > ? ORDER BY id LIMIT ?")
-            .bind(after as i64)
-            .bind(limit)
-            .fetch_all(&mut **read)
-            .await
-            .deed("read the jobs' states")?;
-    Ok(rows
-        .into_iter()
-        .map(|(id, state)| (id as u64, state))
-        .collect())
+/// Every job after a number with what is kept of its details, at most `limit`, by number.
+pub(crate) async fn rows_after(read: &mut Read, after: u64, limit: u32) -> Stored<Vec<JobRecord>> {
+    let rows = sqlx::query(
+        "SELECT jobs.*, spec, placement FROM jobs LEFT JOIN job_details USING (id) WHERE jobs.id > ? \
+         ORDER BY jobs.id LIMIT ?",
+    )
+    .bind(after as i64)
+    .bind(limit)
+    .fetch_all(&mut **read)
+    .await
+    .deed("read the list of jobs")?;
+    let whole = |row: &sqlx::sqlite::SqliteRow| -> Result<JobRecord, sqlx::Error> {
+        let spec: Option<String> = row.try_get("spec")?;
+        let placement: Option<String> = row.try_get("placement")?;
+        Ok(JobRecord {
+            details: spec.map(|spec| (spec, placement)),
+            ..JobRecord::from_row(row)?
+        })
+    };
+    rows.iter()
+        .map(whole)
+        .collect::<Result<_, _>>()
+        .deed("read the list of jobs")
 }
 
 #[cfg(test)]

@@ -7,14 +7,19 @@ pub(crate) mod bills;
 pub(crate) mod jobs;
 pub(crate) mod journal;
 mod people;
+#[cfg(test)]
+mod plans;
 mod rows;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub(crate) use jobs::{JobCursor, JobRecord};
-pub(crate) use journal::{Entry, Snapshot};
+pub(crate) use journal::{Entry, Saves, Snapshot};
 pub(crate) use people::TokenRow;
 pub(crate) use write::{DayKey, KeyedSubmit, Transaction, Writer};
 
+use journal::last_seq;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -72,6 +77,26 @@ impl<T> Deed<T> for Result<T, sqlx::Error> {
 }
 
 pub(crate) type Stored<T> = Result<T, StoreError>;
+
+/// The key of the fact that says what a folder was made for.
+pub(crate) const MADE_FOR: &str = "made_for";
+
+/// What is known of a database that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Nothing was ever written to it.
+    Nothing,
+    /// Something is in it, and nothing says what for.
+    Unmarked,
+    /// What the folder was made for.
+    For(String),
+}
+
+/// A list as one value of a statement: it reads it with `json_each`.
+fn json_list<T: serde::Serialize>(list: &[T]) -> String {
+    // Numbers and texts always have a JSON form.
+    serde_json::to_string(list).unwrap_or_default()
+}
 
 /// A read that sees one moment of the database.
 pub(crate) type Read = sqlx::Transaction<'static, sqlx::Sqlite>;
@@ -137,6 +162,36 @@ impl Store {
     pub(crate) async fn close(&self) {
         self.reads.close().await;
         self.rest.close().await;
+    }
+
+    /// What a database is kept for, of any version.
+    pub(crate) async fn kept(&self) -> Stored<Kept> {
+        let tables: Vec<String> =
+            sqlx::query_scalar("SELECT name FROM sqlite_master WHERE type = 'table'")
+                .fetch_all(&self.rest)
+                .await
+                .deed("list the tables")?;
+        let has = |table: &str| tables.iter().any(|name| name == table);
+        let mark = if has("facts") {
+            self.fact(MADE_FOR).await?
+        } else {
+            None
+        };
+        if let Some(mark) = mark {
+            return Ok(Kept::For(mark));
+        }
+        // Between the first schema and the mark nothing is written but the journal's own tables.
+        let ours = |name: &String| name.starts_with("_sqlx") || name.starts_with("sqlite_");
+        let entries = if has("journal") {
+            last_seq(&mut *self.rest.acquire().await.deed("open the database")?).await?
+        } else {
+            u64::from(!tables.iter().all(ours))
+        };
+        Ok(if entries == 0 {
+            Kept::Nothing
+        } else {
+            Kept::Unmarked
+        })
     }
 
     /// A single fact about the folder.

@@ -1,7 +1,7 @@
 //! People, their roles and their tokens.
 
 use super::{Deed, Store, Stored};
-use contract::{Membership, PersonView, Role};
+use contract::{Membership, PersonView, Role, TeamPerson};
 use sqlx::FromRow;
 use std::collections::BTreeMap;
 
@@ -37,6 +37,11 @@ fn membership(team: String, word: &str) -> Option<Membership> {
         team: (!team.is_empty()).then_some(team),
         role: role(word)?,
     })
+}
+
+fn in_team(id: String, name: String, word: &str) -> Option<TeamPerson> {
+    let role = role(word)?;
+    Some(TeamPerson { id, name, role })
 }
 
 impl Store {
@@ -95,17 +100,35 @@ impl Store {
         Ok(gather(rows))
     }
 
-    /// Everybody in a team, by id, with all their roles.
-    pub(crate) async fn people_of(&self, team: &str) -> Stored<Vec<PersonView>> {
-        let rows = sqlx::query_as(
-            "SELECT id, name, team, role FROM people LEFT JOIN memberships ON person = id \
-             WHERE id IN (SELECT person FROM memberships WHERE team = ?) ORDER BY id, team",
+    /// Everybody in a team, by id, with their role there.
+    pub(crate) async fn people_of(&self, team: &str) -> Stored<Vec<TeamPerson>> {
+        let rows: Vec<(String, String, String)> = sqlx::query_as(
+            "SELECT id, name, role FROM memberships JOIN people ON id = person WHERE team = ? ORDER BY id",
         )
         .bind(team)
         .fetch_all(&self.reads)
         .await
         .deed("read a team's people")?;
-        Ok(gather(rows))
+        Ok(rows
+            .into_iter()
+            .filter_map(|(id, name, word)| in_team(id, name, &word))
+            .collect())
+    }
+
+    /// Everybody in each team, by id, with their role there.
+    pub(crate) async fn people_by_team(&self) -> Stored<BTreeMap<String, Vec<TeamPerson>>> {
+        let rows: Vec<(String, String, String, String)> = sqlx::query_as(
+            "SELECT team, id, name, role FROM memberships JOIN people ON id = person WHERE team <> '' ORDER BY id",
+        )
+        .fetch_all(&self.reads)
+        .await
+        .deed("read the teams' people")?;
+        let mut teams: BTreeMap<String, Vec<TeamPerson>> = BTreeMap::new();
+        for (team, id, name, word) in rows {
+            let people = teams.entry(team).or_default();
+            people.extend(in_team(id, name, &word));
+        }
+        Ok(teams)
     }
 
     /// Keeps a token.

@@ -70,21 +70,24 @@ const JOURNAL: Insert = Insert {
     tail: "",
     deed: "append to the journal",
 };
+/// What is known of the current or last attempt stays, as in [`crate::engine::renew`]: a row must not depend on where
+/// batches end.
 const JOBS: Insert = Insert {
     head: "INSERT INTO jobs (id, name, team, project, owner, state, stopping, priority, flavours, gpus_milli, pods, \
            attempt, ran_ms, submitted, started, ended, ends_by, own_milli, borrowed_milli, place, end_cause) VALUES ",
     columns: 21,
     tail: " ON CONFLICT (id) DO UPDATE SET state = excluded.state, stopping = excluded.stopping, \
            flavours = excluded.flavours, attempt = excluded.attempt, ran_ms = excluded.ran_ms, \
-           started = excluded.started, ended = excluded.ended, ends_by = excluded.ends_by, \
-           own_milli = excluded.own_milli, borrowed_milli = excluded.borrowed_milli, place = excluded.place, \
-           end_cause = excluded.end_cause",
+           started = coalesce(excluded.started, started), ended = excluded.ended, ends_by = excluded.ends_by, \
+           own_milli = coalesce(excluded.own_milli, own_milli), \
+           borrowed_milli = coalesce(excluded.borrowed_milli, borrowed_milli), \
+           place = coalesce(excluded.place, place), end_cause = excluded.end_cause",
     deed: "write the list of jobs",
 };
 const DETAILS: Insert = Insert {
     head: "INSERT INTO job_details (id, spec, placement) VALUES ",
     columns: 3,
-    tail: " ON CONFLICT (id) DO UPDATE SET placement = excluded.placement",
+    tail: " ON CONFLICT (id) DO UPDATE SET placement = coalesce(excluded.placement, placement)",
     deed: "write a job's details",
 };
 const LINES: Insert = Insert {
@@ -156,7 +159,8 @@ impl Writer {
             .await
             .deed("begin a transaction")?;
         sqlx::query(
-            "INSERT INTO snapshots (seq, hash, body) VALUES (?, ?, ?) ON CONFLICT (seq) DO NOTHING",
+            "INSERT INTO snapshots (seq, hash, body) VALUES (?, ?, ?) \
+             ON CONFLICT (seq) DO UPDATE SET hash = excluded.hash, body = excluded.body",
         )
         .bind(snapshot.seq as i64)
         .bind(&snapshot.hash)

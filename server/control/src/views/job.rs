@@ -1,8 +1,8 @@
 //! A job in a list, and its parts on its page.
 
-use crate::engine::{Live, record};
+use crate::engine::record;
 use crate::period::instant;
-use crate::store::{Entry, JobRecord};
+use crate::store::{Entry, JobRecord, Saves};
 use contract::{CheckpointView, Gpus, InterruptionView, JobRow, PlaceView, ReasonView, gpu_hours};
 use scheduler::{Fact, JobId, MilliGpu, Millis, NodeId, Placement, State, StopCause, Waiting};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,31 +15,24 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    /// Of all live jobs.
-    pub(crate) fn of(live: &Live) -> Self {
-        let admitted = live.state.jobs.values().filter_map(|job| {
-            let allocation = job.allocation.as_ref()?;
-            Some((job.id, (allocation.own, allocation.borrowed)))
-        });
-        Self {
-            own: admitted.collect(),
-            waiting: live.waiting.clone(),
+    /// Of these jobs.
+    pub(crate) fn of(
+        state: &State,
+        waiting: &BTreeMap<JobId, Waiting>,
+        jobs: impl Iterator<Item = JobId>,
+    ) -> Self {
+        let mut overlay = Self::default();
+        for id in jobs {
+            let job = state.jobs.get(&id);
+            if let Some(allocation) = job.and_then(|job| job.allocation.as_ref()) {
+                let split = (allocation.own, allocation.borrowed);
+                overlay.own.insert(id, split);
+            }
+            if let Some(why) = waiting.get(&id) {
+                overlay.waiting.insert(id, why.clone());
+            }
         }
-    }
-
-    /// Of one job.
-    pub(crate) fn of_one(live: &Live, job: JobId) -> Self {
-        let allocation = live
-            .state
-            .jobs
-            .get(&job)
-            .and_then(|job| job.allocation.as_ref());
-        let own = allocation.map(|allocation| (job, (allocation.own, allocation.borrowed)));
-        let waiting = live.waiting.get(&job).map(|waiting| (job, waiting.clone()));
-        Self {
-            own: own.into_iter().collect(),
-            waiting: waiting.into_iter().collect(),
-        }
+        overlay
     }
 
     /// Why a job waits, and its place.
@@ -147,11 +140,11 @@ fn worst_link(placement: &Placement, state: &State) -> String {
     }
 }
 
-/// Durable checkpoints, last ones first, at most `limit`; and how many there are.
-pub(crate) fn checkpoints(saves: &[Entry], limit: usize) -> (Vec<CheckpointView>, u64) {
+/// Durable checkpoints, last ones first.
+pub(crate) fn checkpoints(saves: &Saves) -> Vec<CheckpointView> {
     let mut all = Vec::new();
     let mut began = None;
-    for entry in saves {
+    for entry in &saves.last {
         match &entry.event.fact {
             Fact::CheckpointStarted { attempt, .. } => began = Some((*attempt, entry.event.at)),
             Fact::CheckpointSaved {
@@ -165,7 +158,7 @@ pub(crate) fn checkpoints(saves: &[Entry], limit: usize) -> (Vec<CheckpointView>
                     .filter(|(of, _)| of == attempt)
                     .map(|(_, at)| entry.event.at.since(at));
                 all.push(CheckpointView {
-                    number: all.len() as u32 + 1,
+                    number: 0,
                     attempt: *attempt,
                     at: instant(entry.event.at),
                     stall_ms: stall.unwrap_or_default().0,
@@ -176,10 +169,11 @@ pub(crate) fn checkpoints(saves: &[Entry], limit: usize) -> (Vec<CheckpointView>
             _ => {}
         }
     }
-    let count = all.len() as u64;
     all.reverse();
-    all.truncate(limit);
-    (all, count)
+    for (checkpoint, number) in all.iter_mut().zip((1..=saves.count).rev()) {
+        checkpoint.number = u32::try_from(number).unwrap_or(u32::MAX);
+    }
+    all
 }
 
 /// What would be lost if it stopped now: the rule of [`interruptions`], for a gang that runs since `started`.
@@ -199,7 +193,7 @@ pub(crate) fn unsaved(
 /// Lost is what the gang did since the later of its last durable checkpoint and its start.
 pub(crate) fn interruptions(
     life: &[Entry],
-    saves: &[Entry],
+    saved: &BTreeMap<u64, Millis>,
     gpus: MilliGpu,
     state: &State,
 ) -> Vec<InterruptionView> {
@@ -207,32 +201,13 @@ pub(crate) fn interruptions(
     let mut all = Vec::new();
     for entry in life {
         let at = entry.event.at;
-        let cause = match &entry.event.fact {
-            Fact::GangStarted { .. } => {
-                started = Some(at);
-                continue;
-            }
-            Fact::JobRequeued { .. } => {
-                started = None;
-                continue;
-            }
-            Fact::StopRequested { cause, .. } => cause,
-            Fact::JobEnded {
-                cause: Some(cause @ StopCause::Exited { .. }),
-                ..
-            } => cause,
-            _ => continue,
-        };
-        if matches!(cause, StopCause::Person { .. } | StopCause::TimeLimit) {
-            continue;
+        match &entry.event.fact {
+            Fact::GangStarted { .. } => started = Some(at),
+            Fact::JobRequeued { .. } => started = None,
+            _ => {}
         }
-        let saved = saves
-            .iter()
-            .rev()
-            .find(|save| {
-                save.seq < entry.seq && matches!(save.event.fact, Fact::CheckpointSaved { .. })
-            })
-            .map(|save| save.event.at);
+        let Some(cause) = cut_by(entry) else { continue };
+        let saved = saved.get(&entry.seq).copied();
         let unsaved = started.map(|started| at.since(saved.unwrap_or(started).max(started)));
         all.push(InterruptionView {
             at: instant(at),
@@ -241,4 +216,24 @@ pub(crate) fn interruptions(
         });
     }
     all
+}
+
+/// Numbers of the entries that are interruptions.
+pub(crate) fn cuts(life: &[Entry]) -> Vec<u64> {
+    let cuts = life.iter().filter(|entry| cut_by(entry).is_some());
+    cuts.map(|entry| entry.seq).collect()
+}
+
+/// What interrupted a job in an entry, if anything did.
+fn cut_by(entry: &Entry) -> Option<&StopCause> {
+    let cause = match &entry.event.fact {
+        Fact::StopRequested { cause, .. } => cause,
+        Fact::JobEnded {
+            cause: Some(cause @ StopCause::Exited { .. }),
+            ..
+        } => cause,
+        _ => return None,
+    };
+    let own = matches!(cause, StopCause::Person { .. } | StopCause::TimeLimit);
+    (!own).then_some(cause)
 }

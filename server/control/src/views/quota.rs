@@ -1,6 +1,6 @@
 //! Quotas: teams and the tree of cohorts.
 
-use contract::{CohortView, Gpus, PersonView, QuotaView, TeamShareView, TeamView};
+use contract::{CohortView, Gpus, QuotaView, TeamPerson, TeamShareView, TeamView};
 use scheduler::{
     CohortId, FlavourId, MilliGpu, Phase, Quota, State, Team, TeamId, fair_share, quota_figures,
 };
@@ -48,8 +48,23 @@ fn quota_of(state: &State, held: &Held, team: &TeamId, flavour: &FlavourId) -> Q
     }
 }
 
-fn team_view(state: &State, held: &Held, team: &Team) -> TeamView {
-    let jobs = || state.jobs.values().filter(|job| job.spec.team == team.id);
+/// Live jobs of each team: those that wait, and the others.
+type Live<'a> = BTreeMap<&'a TeamId, (u64, u64)>;
+
+fn live(state: &State) -> Live<'_> {
+    let mut live = Live::new();
+    for job in state.jobs.values() {
+        let (waiting, active) = live.entry(&job.spec.team).or_default();
+        match job.phase {
+            Phase::Queued => *waiting += 1,
+            _ => *active += 1,
+        }
+    }
+    live
+}
+
+fn team_view(state: &State, held: &Held, live: &Live<'_>, team: &Team) -> TeamView {
+    let (waiting, active) = live.get(&team.id).copied().unwrap_or_default();
     TeamView {
         id: team.id.to_string(),
         cohort: team.cohort.as_ref().map(ToString::to_string),
@@ -58,8 +73,8 @@ fn team_view(state: &State, held: &Held, team: &Team) -> TeamView {
             .keys()
             .map(|flavour| quota_of(state, held, &team.id, flavour))
             .collect(),
-        waiting: jobs().filter(|job| job.phase == Phase::Queued).count() as u64,
-        active: jobs().filter(|job| job.phase != Phase::Queued).count() as u64,
+        waiting,
+        active,
         people: Vec::new(),
         default_time_limit_ms: team.default_time_limit.map(|limit| limit.0),
     }
@@ -67,11 +82,11 @@ fn team_view(state: &State, held: &Held, team: &Team) -> TeamView {
 
 /// All teams, by name, without their people.
 pub(crate) fn teams(state: &State) -> Vec<TeamView> {
-    let held = held(state);
+    let (held, live) = (held(state), live(state));
     state
         .teams
         .values()
-        .map(|team| team_view(state, &held, team))
+        .map(|team| team_view(state, &held, &live, team))
         .collect()
 }
 
@@ -80,7 +95,7 @@ pub(crate) fn team(state: &State, team: &TeamId) -> Option<TeamView> {
     state
         .teams
         .get(team)
-        .map(|team| team_view(state, &held(state), team))
+        .map(|team| team_view(state, &held(state), &live(state), team))
 }
 
 /// A team's fair share of each flavour that it has quota of.
@@ -99,17 +114,11 @@ pub(crate) fn share(state: &State, team: &TeamId) -> Option<TeamShareView> {
 /// Puts people into the teams that they may be seen in.
 pub(crate) fn add_people(
     teams: &mut [TeamView],
-    people: &[PersonView],
+    people: &BTreeMap<String, Vec<TeamPerson>>,
     sees: impl Fn(&str) -> bool,
 ) {
     for team in teams.iter_mut().filter(|team| sees(&team.id)) {
-        let of_team = |person: &&PersonView| {
-            person
-                .memberships
-                .iter()
-                .any(|membership| membership.team.as_deref() == Some(team.id.as_str()))
-        };
-        team.people = people.iter().filter(of_team).cloned().collect();
+        team.people = people.get(&team.id).cloned().unwrap_or_default();
     }
 }
 
