@@ -7,6 +7,7 @@
 use contract::{DryRun, FieldError, NewToken, SubmitForm};
 use control::{Actor, Control, Everyone, ServiceError};
 use leptos::prelude::expect_context;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -26,8 +27,14 @@ pub struct PageContext {
     pub new_token: Option<NewToken>,
     /// Fields of another form (token, cancel) that are wrong, to be shown beside them.
     pub errors: Vec<FieldError>,
+    /// What was typed into such a form when it was refused, by field.
+    pub typed: BTreeMap<&'static str, String>,
     /// Shown instead of the page, when set.
     pub problem: Option<PageProblem>,
+    /// The request's id, under which the log has the cause of what breaks; empty when it has none.
+    pub request_id: String,
+    /// Writes the cause of what breaks while a page is made into the log.
+    pub broke: fn(&(dyn std::error::Error + 'static)),
     /// Where the browser's files are.
     pub assets: Arc<AssetPaths>,
     /// The status that the answer goes out with.
@@ -46,6 +53,11 @@ impl PageContext {
         Ok(self.control.everyone(actor))
     }
 
+    /// What was typed into a field of a form that was refused; `otherwise` when none was.
+    pub fn typed(&self, field: &str, otherwise: &'static str) -> &str {
+        self.typed.get(field).map_or(otherwise, String::as_str)
+    }
+
     /// A value of the query, decoded; `None` when it is absent or empty.
     pub fn query(&self, name: &str) -> Option<String> {
         let (_, query) = self.path_and_query.split_once('?')?;
@@ -55,9 +67,17 @@ impl PageContext {
         })
     }
 
-    /// The problem page for what a service refused, with its status set.
+    /// The problem page for what a service refused, with its status set. What a page asks for comes from its address: what
+    /// is wrong there is a wrong query, as in every door.
     pub fn refused(&self, error: &ServiceError) -> PageProblem {
-        let problem = PageProblem::of(error);
+        let mut problem = PageProblem::of(error).under(&self.request_id);
+        if let ServiceError::Internal(cause) = error {
+            (self.broke)(cause.as_ref());
+        }
+        if matches!(error, ServiceError::Invalid(_)) {
+            problem.status = 400;
+            problem.title = "Something is wrong in the address".into();
+        }
         self.status.set(problem.status);
         problem
     }
@@ -101,7 +121,7 @@ pub struct SubmitState {
 /// Why there is no such page, or no page for you, or none now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageProblem {
-    /// HTTP status: 401, 403, 404, 409, 422, 500, 503.
+    /// HTTP status: 400, 401, 403, 404, 409, 422, 500, 503.
     pub status: u16,
     /// In two to four words: `Not found`.
     pub title: String,
@@ -117,6 +137,15 @@ impl PageProblem {
             title: "Not found".into(),
             detail: "There is no such page, or it is not yours to see.".into(),
         }
+    }
+
+    /// With the request's id where the log is what to look into.
+    pub fn under(self, request_id: &str) -> Self {
+        if self.status != 500 || request_id.is_empty() {
+            return self;
+        }
+        let detail = format!("{} Request id: {request_id}.", self.detail);
+        Self { detail, ..self }
     }
 
     /// The page for what a service refused.
@@ -206,6 +235,20 @@ mod tests {
     #[test]
     fn a_query_value_is_decoded_once() {
         assert_eq!(decode("a+b%2Fc%252F%zz%e4"), "a b/c%2F%zz\u{fffd}");
+    }
+
+    #[test]
+    fn what_broke_names_the_request() {
+        let broken = PageProblem::of(&ServiceError::Internal("no disk".into())).under("r-1");
+        assert!(
+            broken.detail.ends_with("Request id: r-1."),
+            "{}",
+            broken.detail
+        );
+        assert_eq!(
+            PageProblem::not_found().under("r-1"),
+            PageProblem::not_found()
+        );
     }
 
     #[test]

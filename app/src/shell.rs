@@ -116,7 +116,7 @@ fn refused_address(context: &PageContext, error: &UrlError) -> PageProblem {
     let problem = match error {
         UrlError::NoPage => PageProblem::not_found(),
         UrlError::Query { .. } => PageProblem {
-            status: 422,
+            status: 400,
             title: "Something is wrong in the address".into(),
             detail: format!("{}.", crate::parts::capital(&error.to_string())),
         },

@@ -2,10 +2,14 @@
 
 use crate::assets;
 use app::AssetPaths;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use control::Control;
 use leptos::prelude::LeptosOptions;
+use std::any::Any;
 use std::sync::Arc;
 use tokio::sync::watch;
+use tower_http::catch_panic::CatchPanicLayer;
 
 /// Shared by all handlers; cheap to clone.
 #[derive(Clone)]
@@ -54,4 +58,22 @@ impl Door {
 /// Returns once the server stops (or whoever would say so is gone).
 pub async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+/// Makes a bare 500 of a panic. It lies inside of what makes a problem or a page of that, and of the headers.
+pub fn caught() -> CatchPanicLayer<fn(Panic) -> Response> {
+    CatchPanicLayer::custom(on_panic)
+}
+
+/// What a panic carries.
+type Panic = Box<dyn Any + Send>;
+
+fn on_panic(panic: Panic) -> Response {
+    let said = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    let cause = said.unwrap_or("a panic without words");
+    tracing::error!(cause, "a request panicked");
+    StatusCode::INTERNAL_SERVER_ERROR.into_response()
 }

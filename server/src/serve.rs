@@ -1,8 +1,9 @@
 //! Starting and stopping: the address, the services, the doors.
 
-use crate::door::{Door, stopped};
+use crate::door::{Door, caught, stopped};
 use crate::{rest, web};
 use axum::extract::DefaultBodyLimit;
+use axum::http::Request;
 use axum::{Router, middleware};
 use control::{Control, Mode, OpenError, Options, ServiceError, Tuning};
 use std::io;
@@ -12,7 +13,6 @@ use thiserror::Error;
 use tokio::net::{TcpListener, lookup_host};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
 use tower_http::trace::TraceLayer;
 
@@ -154,7 +154,15 @@ fn stop_signals() -> io::Result<watch::Receiver<bool>> {
     Ok(hear)
 }
 
-/// All doors, from the outside in: request id, log, headers, files, own names, session, routes.
+/// What the log says around everything that a request writes into it. Of the level of errors, so that the id stands beside
+/// a cause whatever else is logged.
+fn span_of<B>(request: &Request<B>) -> tracing::Span {
+    let id = rest::request_id(request.headers());
+    let (method, path) = (request.method(), request.uri().path());
+    tracing::error_span!("request", id, %method, path)
+}
+
+/// All doors, from the outside in: request id, log, headers, panics, files, own names, session, routes.
 async fn router(control: &Control, stopping: watch::Receiver<bool>) -> Result<Router, StartError> {
     // Leptos' resources run on this; it is set already when a test starts two servers in one process.
     let _ = any_spawner::Executor::init_tokio();
@@ -172,10 +180,17 @@ async fn router(control: &Control, stopping: watch::Receiver<bool>) -> Result<Ro
             web::own_names_only,
         ))
         .layer(middleware::from_fn(web::files))
+        .layer(caught())
         .layer(middleware::from_fn(web::secure))
-        .layer(CatchPanicLayer::new())
-        .layer(TraceLayer::new_for_http().on_failure(()))
+        .layer(
+            TraceLayer::new_for_http()
+                .make_span_with(span_of)
+                .on_failure(()),
+        )
         .layer(PropagateRequestIdLayer::new(rest::REQUEST_ID))
         .layer(SetRequestIdLayer::new(rest::REQUEST_ID, MakeRequestUuid));
     Ok(inside.with_state(door))
 }
+
+#[cfg(test)]
+pub mod tests;

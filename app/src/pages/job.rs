@@ -11,7 +11,7 @@ use crate::parts::{
     text_field, when,
 };
 use crate::url::{LIVE, QueueUrl, Start, Url};
-use contract::{FieldError, JobState, JobView, MapBlock};
+use contract::{JobState, JobView, MapBlock};
 use control::ServiceError;
 use leptos::prelude::*;
 
@@ -40,7 +40,7 @@ pub async fn job(context: &PageContext, id: u64) -> Page {
         (None, format!("job {}", row.id)),
     ];
     let like = Url::NewJob(Start::Like(row.id)).to_string();
-    let cancel = cancel(&job, &context.errors);
+    let cancel = cancel(&job, context);
     Ok(view! {
         <PageHead title=row.name.clone() crumbs=crumbs say=say(&job)>
             <div class="acts" data-live="actions"><a class="btn quiet" href=like>"Clone"</a>{cancel}</div>
@@ -142,7 +142,7 @@ fn loss(job: &JobView) -> String {
 }
 
 /// Cancelling, in place: what is lost is said before it is done. Without a script it works the same.
-fn cancel(job: &JobView, errors: &[FieldError]) -> Option<AnyView> {
+fn cancel(job: &JobView, context: &PageContext) -> Option<AnyView> {
     let row = &job.row;
     if row.state.ended() {
         return None;
@@ -166,11 +166,11 @@ fn cancel(job: &JobView, errors: &[FieldError]) -> Option<AnyView> {
     let field = Field {
         name: "why",
         label: "Why (for those who read it later)",
-        value: "",
+        value: context.typed("why", ""),
         hint: "",
-        errors,
+        errors: &context.errors,
     };
-    let open = !errors.is_empty();
+    let open = !context.errors.is_empty();
     Some(
         view! {
             <details class="cancel" open=open>

@@ -113,8 +113,8 @@ fn make(context: &PageContext) -> AnyView {
         <section class="panel" id="make">
             <h2>"A new token"</h2>
             <form method="post" action=forms::TOKENS>
-                {text_field(field("name", "What is it for?", "", "so that you know it again: laptop, nightly"), "", None)}
-                {choice(field("days", "It ends after", "30", ""), "", &days)}
+                {text_field(field("name", "What is it for?", context.typed("name", ""), "so that you know it again: laptop, nightly"), "", None)}
+                {choice(field("days", "It ends after", context.typed("days", "30"), ""), "", &days)}
                 <div class="acts"><button class="btn go">"Make a token"</button></div>
             </form>
         </section>

@@ -36,11 +36,12 @@ pub async fn perform(command: BillCommand) -> Done {
     print(args.output, &bill, draw)
 }
 
-const SUMS: [&str; 6] = [
+const SUMS: [&str; 7] = [
     ">own GPU-h",
     ">own amount",
     ">borrowed GPU-h",
     ">borrowed amount",
+    ">failed launches GPU-h",
     ">GPU-h",
     ">amount",
 ];
@@ -89,15 +90,16 @@ fn cells(first: &[&str], totals: &BillTotals) -> Vec<String> {
         own_amount,
         borrowed_gpu_hours,
         borrowed_amount,
+        failed_launch_gpu_hours,
         gpu_hours,
         amount,
-        ..
     } = totals;
     let sums = [
         own_gpu_hours,
         own_amount,
         borrowed_gpu_hours,
         borrowed_amount,
+        failed_launch_gpu_hours,
         gpu_hours,
         amount,
     ];

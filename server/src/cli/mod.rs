@@ -161,7 +161,10 @@ pub fn run() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error),
     };
-    match runtime.block_on(perform(Muster::parse().command)) {
+    let done = runtime.block_on(perform(Muster::parse().command));
+    // What is still computed when nobody waits for it any more, such as a demo's history, is left behind.
+    runtime.shutdown_background();
+    match done {
         Ok(code) => code,
         Err(error) => fail(error.as_ref()),
     }
@@ -177,10 +180,13 @@ fn fail(error: &dyn Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// What is logged when MUSTER_LOG says nothing. sqlx warns of every statement that takes a second, which on a busy machine
+/// is any.
+pub const USUAL_LOG: &str = "warn,sqlx=error";
+
 fn log_to_stderr() {
-    // sqlx warns of every statement that takes a second, which on a busy machine is any.
     let filter = tracing_subscriber::EnvFilter::try_from_env("MUSTER_LOG")
-        .unwrap_or_else(|_| "warn,sqlx=error".into());
+        .unwrap_or_else(|_| USUAL_LOG.into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())

@@ -46,7 +46,8 @@ pub async fn usage(
                 limit,
                 after,
             )
-            .await?,
+            .await
+            .map_err(Refused::of_query)?,
     ))
 }
 
@@ -66,7 +67,8 @@ pub async fn bills(
         .control
         .everyone(&actor)
         .bills(month.as_deref())
-        .await?;
+        .await
+        .map_err(Refused::of_query)?;
     Ok(if wants_csv(&headers) {
         csv_answer(&bill)
     } else {
@@ -98,7 +100,8 @@ pub async fn bill(
         .control
         .everyone(&actor)
         .bill(team, month.as_deref())
-        .await?;
+        .await
+        .map_err(Refused::of_query)?;
     Ok(if csv {
         csv_answer(&bill)
     } else {
@@ -123,17 +126,32 @@ fn month(query: &mut Query) -> Option<String> {
     good.then_some(text)
 }
 
+/// Whether CSV is named and liked at least as well as JSON.
 fn wants_csv(headers: &HeaderMap) -> bool {
     let accept = headers
         .get(ACCEPT)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    accept.split(',').any(|offer| {
-        offer
-            .split(';')
-            .next()
-            .is_some_and(|kind| kind.trim() == "text/csv")
-    })
+    let weight = |kind: &str| accept.split(',').find_map(|offer| weight_of(offer, kind));
+    let csv = weight("text/csv").unwrap_or(0);
+    csv > 0 && csv >= weight("application/json").unwrap_or(0)
+}
+
+/// The weight in thousandths that an offer gives to a kind; 1,000 when it says none (RFC 9110, 12.4.2).
+fn weight_of(offer: &str, kind: &str) -> Option<u32> {
+    let mut parts = offer.split(';').map(str::trim);
+    if !parts.next()?.eq_ignore_ascii_case(kind) {
+        return None;
+    }
+    let weight = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("q").then(|| value.trim())
+    });
+    let parse = |text: &str| text.parse::<f32>().ok().filter(|q| (0.0..=1.0).contains(q));
+    Some(weight.map_or(1_000, |text| {
+        // What is no weight asks for nothing.
+        parse(text).map_or(0, |q| (q * 1_000.0).round() as u32)
+    }))
 }
 
 fn json_answer(bill: &BillView) -> Response {
@@ -185,8 +203,8 @@ fn csv_text(bill: &BillView) -> String {
             gpu_hours,
             amount,
         } = totals;
-        let mut cells = vec![row.to_owned(), bill.month.clone(), team.to_owned()];
-        cells.extend(about.map(str::to_owned));
+        let mut cells = vec![row.to_owned(), bill.month.clone(), plain_text(team)];
+        cells.extend(about.map(plain_text));
         let sums = [
             own_gpu_hours,
             own_amount,
@@ -197,7 +215,7 @@ fn csv_text(bill: &BillView) -> String {
             amount,
         ];
         cells.extend(sums.map(String::clone));
-        cells.push(bill.currency.clone());
+        cells.push(plain_text(&bill.currency));
         rows.push(cells);
     };
     match &bill.team {
@@ -227,6 +245,15 @@ fn csv_text(bill: &BillView) -> String {
     rows.iter().map(|cells| csv_line(cells)).collect()
 }
 
+/// A text that a spreadsheet would take for a formula begins with an apostrophe instead; figures are never given here.
+fn plain_text(cell: &str) -> String {
+    if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{cell}")
+    } else {
+        cell.to_owned()
+    }
+}
+
 /// One record as RFC 4180 has it.
 fn csv_line(cells: &[String]) -> String {
     let quote = |cell: &String| {
@@ -238,4 +265,69 @@ fn csv_line(cells: &[String]) -> String {
     };
     let cells: Vec<_> = cells.iter().map(quote).collect();
     format!("{}\r\n", cells.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_is_sent_to_whoever_likes_it_best() {
+        for (accept, csv) in [
+            ("text/csv", true),
+            ("Text/CSV; charset=utf-8", true),
+            ("text/csv, application/json", true),
+            ("text/csv;q=0.5, application/json;q=0.4", true),
+            ("text/csv;q=0", false),
+            ("text/csv; Q=0.000", false),
+            ("text/csv;q=0, application/json", false),
+            ("text/csv;q=0.5, application/json", false),
+            ("text/csv;q=much", false),
+            ("application/json", false),
+            ("*/*", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, accept.parse().expect(accept));
+            assert_eq!(wants_csv(&headers), csv, "{accept}");
+        }
+    }
+
+    #[test]
+    fn no_text_of_a_bill_is_a_formula_and_no_figure_is_changed() {
+        let totals = BillTotals {
+            own_amount: "-1.00".to_owned(),
+            ..BillTotals::default()
+        };
+        let line = contract::BillLine {
+            job: 7,
+            name: "=1+1".to_owned(),
+            project: "-2, +3".to_owned(),
+            owner: "@SUM(A1)".to_owned(),
+            flavour: "\th100".to_owned(),
+            totals,
+        };
+        let bill = BillView {
+            month: "2026-11".to_owned(),
+            zone: "Europe/Berlin".to_owned(),
+            from: jiff::Timestamp::UNIX_EPOCH,
+            to: jiff::Timestamp::UNIX_EPOCH,
+            until: jiff::Timestamp::UNIX_EPOCH,
+            currency: "USD".to_owned(),
+            rate_card: "list".to_owned(),
+            team: Some("fraud-ml".to_owned()),
+            totals: BillTotals::default(),
+            teams: Vec::new(),
+            projects: Vec::new(),
+            lines: vec![line],
+            days: Vec::new(),
+            months: Vec::new(),
+        };
+        let text = csv_text(&bill);
+        let line = text.lines().nth(1).unwrap_or_default();
+        assert!(
+            line.starts_with("line,2026-11,fraud-ml,7,'=1+1,\"'-2, +3\",'@SUM(A1),'\th100,,-1.00,"),
+            "{line}"
+        );
+    }
 }

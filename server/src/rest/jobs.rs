@@ -181,7 +181,8 @@ pub async fn events(
     let limit = query.number("limit", 1, 1_000).unwrap_or(100) as u32;
     query.finish()?;
     let visible = door.control.visible(&actor, number(&id)?).await?;
-    Ok(Json(visible.events(after, limit).await?))
+    let events = visible.events(after, limit).await;
+    Ok(Json(events.map_err(Refused::of_query)?))
 }
 
 /// Why a job is cancelled.
@@ -209,16 +210,6 @@ pub async fn cancel(
     Optional(body): Optional<Cancel>,
 ) -> Result<(StatusCode, Json<JobView>), Refused> {
     let id = number(&id)?;
-    if body
-        .why
-        .as_ref()
-        .is_some_and(|why| why.chars().count() > 500)
-    {
-        return Err(Refused::invalid(vec![FieldError::new(
-            "why",
-            "at most 500 characters",
-        )]));
-    }
     door.control
         .job_owner(&actor, id)
         .await?

@@ -11,9 +11,9 @@ mod jobs;
 mod problem;
 
 pub use bills::csv_answer;
-pub use problem::{REQUEST_ID, log_chain};
+pub use problem::{REQUEST_ID, log_chain, request_id};
 
-use crate::door::Door;
+use crate::door::{Door, caught};
 use axum::extract::State;
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -31,6 +31,10 @@ use utoipa_axum::routes;
 /// All routes under `/api`, with the document that describes them.
 pub fn router() -> Router<Door> {
     let (routes, document) = described().split_for_parts();
+    #[cfg(test)]
+    let routes = routes
+        .route("/api/v1/panics", get(crate::serve::tests::panics))
+        .route("/api/v1/breaks", get(breaks));
     routes
         .route(
             "/api/v1/openapi.json",
@@ -39,6 +43,7 @@ pub fn router() -> Router<Door> {
         .route("/api", get(nothing_here))
         .route("/api/{*rest}", axum::routing::any(nothing_here))
         .layer(CsrfLayer::new())
+        .layer(caught())
         .layer(middleware::from_fn(problem::finish))
 }
 
@@ -92,6 +97,11 @@ fn document() -> OpenApi {
         ))
         .security(Some([SecurityRequirement::new("token", [""; 0]), SecurityRequirement::new("session", [""; 0])]))
         .build()
+}
+
+#[cfg(test)]
+async fn breaks() -> Refused {
+    control::ServiceError::Internal("the disk is gone".into()).into()
 }
 
 async fn nothing_here() -> StatusCode {

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use contract::{FieldError, Problem};
@@ -12,6 +12,14 @@ use std::error::Error;
 
 /// The header that carries a request's id, in and out.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Longest id that is taken from a caller, in bytes.
+const ID_MAX: usize = 200;
+
+/// The id of a request, empty when it has none that can be shown.
+pub fn request_id(headers: &HeaderMap) -> &str {
+    let id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+    id.filter(|id| id.len() <= ID_MAX).unwrap_or_default()
+}
 
 /// A refusal on its way out; [`finish`] writes its body.
 #[derive(Clone, Debug)]
@@ -102,7 +110,7 @@ impl From<ServiceError> for Refused {
     }
 }
 
-/// The cause of an internal error, once, at the edge.
+/// The cause of an internal error, once, at the edge; the request's span says under which id.
 pub fn log_chain(error: &(dyn Error + 'static)) {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -136,11 +144,7 @@ impl IntoResponse for Refused {
 
 /// Writes the body of every refusal, also of those that the framework raised, with the request's id.
 pub async fn finish(request: Request, next: Next) -> Response {
-    let id = request
-        .headers()
-        .get(REQUEST_ID)
-        .and_then(|id| id.to_str().ok())
-        .map(str::to_owned);
+    let id = Some(request_id(request.headers()).to_owned()).filter(|id| !id.is_empty());
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let response = next.run(request).await;

@@ -1,19 +1,22 @@
 //! Plain form posts: 303 to where it is seen, or the page again with what was typed and what is wrong.
 
 use super::guard::see_other;
-use super::page::{self, refuse, render, with_form};
+use super::headers::Asked;
+use super::page::{self, refuse, refuse_query, render, with_form};
 use crate::door::Door;
 use crate::rest::csv_answer;
-use app::{PageContext, SubmitState};
+use app::{PageContext, PageProblem, SubmitState};
 use axum::Extension;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use contract::{DryRun, FieldError, SubmitForm, Submitted};
 use control::{Actor, ServiceError};
-use leptos::nonce::Nonce;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+
+/// The page of the tokens.
+const TOKENS: &str = "/tokens";
 
 /// What became of a form.
 enum Outcome {
@@ -24,7 +27,7 @@ enum Outcome {
 /// `POST /jobs/new`: submits, or with `action=check` tells what would happen.
 pub async fn submit(
     State(door): State<Door>,
-    Extension(nonce): Extension<Nonce>,
+    Extension(asked): Extension<Asked>,
     Extension(actor): Extension<Actor>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Response {
@@ -44,10 +47,8 @@ pub async fn submit(
         ),
         Err(ServiceError::Internal(cause)) => return refuse(ServiceError::Internal(cause)),
         Err(error) => {
-            let status = match error {
-                ServiceError::Busy => StatusCode::SERVICE_UNAVAILABLE,
-                _ => StatusCode::UNPROCESSABLE_ENTITY,
-            };
+            let status = StatusCode::from_u16(PageProblem::of(&error).status)
+                .unwrap_or(StatusCode::UNPROCESSABLE_ENTITY);
             (
                 SubmitState {
                     form,
@@ -58,7 +59,7 @@ pub async fn submit(
             )
         }
     };
-    render(&door, nonce, with_form(&door, actor, state, status)).await
+    render(&door, asked, with_form(&door, actor, state, status)).await
 }
 
 async fn act(
@@ -132,6 +133,7 @@ pub struct Cancel {
 /// `POST /jobs/{id}/cancel`.
 pub async fn cancel(
     State(door): State<Door>,
+    Extension(asked): Extension<Asked>,
     Extension(actor): Extension<Actor>,
     Path(id): Path<String>,
     Form(form): Form<Cancel>,
@@ -139,18 +141,36 @@ pub async fn cancel(
     let Ok(number) = id.parse() else {
         return refuse(ServiceError::NotFound(format!("job `{id}`")));
     };
-    let why: String = form.why.trim().chars().take(500).collect();
-    let why = Some(why.as_str()).filter(|why| !why.is_empty());
     let done = async {
-        door.control
-            .job_owner(&actor, number)
-            .await?
-            .cancel(why)
-            .await
+        let owner = door.control.job_owner(&actor, number).await?;
+        owner.cancel(Some(&form.why)).await
     };
+    let job = format!("/jobs/{number}");
     match done.await {
-        Ok(()) => see_other(&format!("/jobs/{number}")),
+        Ok(()) => see_other(&job),
+        Err(ServiceError::Invalid(errors)) => {
+            let typed = [("why", form.why)].into();
+            render(&door, asked, again(&door, actor, job, errors, typed)).await
+        }
         Err(error) => refuse(error),
+    }
+}
+
+/// A page again whose form was refused: with what was typed, and what is wrong with it.
+fn again(
+    door: &Door,
+    actor: Actor,
+    path: String,
+    errors: Vec<FieldError>,
+    typed: BTreeMap<&'static str, String>,
+) -> PageContext {
+    let context = page::context(door, Some(actor), path);
+    let status = StatusCode::UNPROCESSABLE_ENTITY.as_u16();
+    context.status.set(status);
+    PageContext {
+        errors,
+        typed,
+        ..context
     }
 }
 
@@ -166,7 +186,7 @@ pub struct CreateToken {
 /// `POST /tokens`: the page shows the secret this once, so this is an answer and no redirect.
 pub async fn create_token(
     State(door): State<Door>,
-    Extension(nonce): Extension<Nonce>,
+    Extension(asked): Extension<Asked>,
     Extension(actor): Extension<Actor>,
     Form(form): Form<CreateToken>,
 ) -> Response {
@@ -182,22 +202,18 @@ pub async fn create_token(
             .create_token(form.name.trim(), days)
             .await
     };
-    let made = made.await;
-    let context = page::context(&door, Some(actor), "/tokens".to_owned());
-    let context = match made {
+    let context = match made.await {
         Ok(token) => PageContext {
             new_token: Some(token),
-            ..context
+            ..page::context(&door, Some(actor), TOKENS.to_owned())
         },
         Err(ServiceError::Invalid(errors)) => {
-            context
-                .status
-                .set(StatusCode::UNPROCESSABLE_ENTITY.as_u16());
-            PageContext { errors, ..context }
+            let typed = [("name", form.name), ("days", form.days)].into();
+            again(&door, actor, TOKENS.to_owned(), errors, typed)
         }
         Err(error) => return refuse(error),
     };
-    render(&door, nonce, context).await
+    render(&door, asked, context).await
 }
 
 /// `POST /tokens/{id}/revoke`.
@@ -207,7 +223,7 @@ pub async fn revoke_token(
     Path(id): Path<String>,
 ) -> Response {
     match door.control.everyone(&actor).revoke_token(&id).await {
-        Ok(()) => see_other("/tokens"),
+        Ok(()) => see_other(TOKENS),
         Err(error) => refuse(error),
     }
 }
@@ -221,7 +237,7 @@ pub struct Month {
 /// `GET /bills/{team}`: the page; with `.csv` behind the team's name, the file, from the same query.
 pub async fn bill(
     State(door): State<Door>,
-    nonce: Extension<Nonce>,
+    asked: Extension<Asked>,
     Extension(actor): Extension<Actor>,
     Path(team): Path<String>,
     Query(month): Query<Month>,
@@ -229,12 +245,12 @@ pub async fn bill(
     uri: Uri,
 ) -> Response {
     let Some(team) = team.strip_suffix(".csv") else {
-        return page::show(State(door), nonce, Extension(actor), method, uri).await;
+        return page::show(State(door), asked, Extension(actor), method, uri).await;
     };
     let month = month.month.as_deref().filter(|month| !month.is_empty());
     match door.control.everyone(&actor).bill(team, month).await {
         Ok(bill) => csv_answer(&bill).into_response(),
-        Err(error) => refuse(error),
+        Err(error) => refuse_query(error),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who gets in: a redirect to sign-in carries no page, and leads back to where one wanted to go.
 
+use super::headers::Asked;
 use super::page::{self, refuse};
 use super::session;
 use crate::door::Door;
@@ -11,7 +12,6 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use control::ServiceError;
-use leptos::nonce::Nonce;
 use serde::Deserialize;
 use std::net::IpAddr;
 use tower_sessions::Session;
@@ -82,7 +82,7 @@ fn own_path(next: Option<&str>) -> &str {
 pub async fn sign_in_page(
     State(door): State<Door>,
     Extension(session): Extension<Session>,
-    Extension(nonce): Extension<Nonce>,
+    Extension(asked): Extension<Asked>,
     uri: Uri,
 ) -> Response {
     if session::actor(&door, &session).await.is_ok() {
@@ -93,7 +93,7 @@ pub async fn sign_in_page(
             .map(|(_, value)| value);
         return see_other(own_path(next.as_deref()));
     }
-    page::render(&door, nonce, page::context(&door, None, path_of(&uri))).await
+    page::render(&door, asked, page::context(&door, None, path_of(&uri))).await
 }
 
 /// What the sign-in form holds.

@@ -1,5 +1,6 @@
 //! Headers on every answer: what a page may load, who may frame it, what a browser may keep.
 
+use crate::rest::request_id;
 use axum::extract::Request;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -12,10 +13,23 @@ use leptos::nonce::Nonce;
 const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 const RESOURCE: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// Sets them; the nonce goes to the page in the request's extensions.
+/// What a page is told of the request beside who asks: in the request's extensions.
+#[derive(Clone)]
+pub struct Asked {
+    /// What every script of the page carries.
+    pub nonce: Nonce,
+    /// The request's id, under which the log has the cause of what breaks.
+    pub id: String,
+}
+
+/// Sets them; the nonce goes to the page.
 pub async fn secure(mut request: Request, next: Next) -> Response {
     let nonce = Nonce::new();
-    request.extensions_mut().insert(nonce.clone());
+    let asked = Asked {
+        nonce: nonce.clone(),
+        id: request_id(request.headers()).to_owned(),
+    };
+    request.extensions_mut().insert(asked);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     if let Ok(policy) = HeaderValue::from_str(&policy(&nonce)) {

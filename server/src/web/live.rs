@@ -73,40 +73,99 @@ pub async fn stream(
 }
 
 impl Listener {
-    /// The next event; `None` when the stream ends.
+    /// The next event; `None` when the stream ends: it is old, the server stops, or nothing changes any more.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            let seq = self.door.control.seq();
-            if seq != self.sent {
-                let Self {
-                    stopping, pause, ..
-                } = self;
-                tokio::select! {
-                    () = stopped(stopping) => return None,
-                    _ = pause.tick() => {}
-                }
-                self.sent = self.door.control.seq();
-                return Some(
-                    Event::default()
-                        .event("change")
-                        .id(self.sent.to_string())
-                        .data(self.sent.to_string()),
-                );
-            }
+            let behind = self.door.control.seq() != self.sent;
             let Self {
+                door,
                 changes,
                 stopping,
+                pause,
                 age,
                 ..
             } = self;
             tokio::select! {
+                biased;
                 () = stopped(stopping) => return None,
                 () = age.as_mut() => return None,
-                change = changes.recv() => match change {
-                    Ok(_) | Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return None,
+                () = door.control.stopped() => return None,
+                _ = pause.tick(), if behind => {
+                    self.sent = self.door.control.seq();
+                    return Some(change(self.sent));
+                }
+                heard = changes.recv(), if !behind => if heard == Err(RecvError::Closed) {
+                    return None;
                 },
             }
         }
+    }
+}
+
+fn change(seq: u64) -> Event {
+    let seq = seq.to_string();
+    Event::default().event("change").id(seq.clone()).data(seq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use control::{Clock, Control, Demand, Mode, Options, Tuning};
+    use futures_util::FutureExt;
+
+    /// The ears of somebody whose page shows an older state, over a demo that stands still.
+    async fn listener(age: Duration) -> (Listener, watch::Sender<bool>, tempfile::TempDir) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options {
+            data: folder.path().to_owned(),
+            mode: Mode::Demo {
+                seed: 1,
+                speed: 1,
+                fresh: false,
+            },
+        };
+        let tuning = Tuning {
+            history_days: 0,
+            demand: Demand::None,
+            clock: Some(Clock::held(scheduler::Millis(1_792_476_000_000))),
+            ..Tuning::default()
+        };
+        let control = Control::open_with(options, tuning).await.expect("it opens");
+        let (stop, stopping) = watch::channel(false);
+        let listener = Listener {
+            sent: 0,
+            changes: control.changes(),
+            stopping: stopping.clone(),
+            door: Door::new(control, stopping),
+            pause: interval(PAUSE),
+            age: Box::pin(sleep(age)),
+        };
+        (listener, stop, folder)
+    }
+
+    #[tokio::test]
+    async fn whoever_is_behind_hears_at_once_and_then_nothing_until_a_change() {
+        let (mut listener, stop, _folder) = listener(AGE_MAX).await;
+        assert!(listener.next().await.is_some());
+        assert_eq!(listener.sent, listener.door.control.seq());
+        let next = listener.next();
+        tokio::pin!(next);
+        assert!((&mut next).now_or_never().is_none());
+        stop.send_replace(true);
+        assert!(next.await.is_none(), "the server stops");
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_never_idle_ends_with_its_age() {
+        let (mut listener, _stop, _folder) = listener(Duration::ZERO).await;
+        assert!(listener.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_stream_ends_when_the_engine_does() {
+        let (mut listener, _stop, _folder) = listener(AGE_MAX).await;
+        assert!(listener.next().await.is_some());
+        listener.door.control.close().await;
+        assert!(listener.next().await.is_none());
     }
 }

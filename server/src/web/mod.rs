@@ -13,7 +13,7 @@ pub mod session;
 pub use headers::secure;
 
 use crate::assets;
-use crate::door::Door;
+use crate::door::{Door, caught};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::Method;
@@ -39,9 +39,12 @@ pub fn router(door: &Door) -> Router<Door> {
     let open = Router::new()
         .route("/sign-in", get(guard::sign_in_page).post(guard::sign_in))
         .route("/sign-out", post(guard::sign_out));
+    #[cfg(test)]
+    let open = open.route("/panics", get(crate::serve::tests::panics));
     guarded
         .merge(open)
         .layer(CsrfLayer::new())
+        .layer(caught())
         .layer(middleware::from_fn_with_state(
             door.clone(),
             page::show_refusals,

@@ -1,24 +1,26 @@
 //! Pages: the context for Leptos, the render, and the page for a refusal.
 
 use super::guard::{self, path_of};
+use super::headers::Asked;
 use crate::door::Door;
 use crate::rest::log_chain;
 use app::{PageContext, PageProblem, PageStatus, SubmitState, shell};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, Uri};
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use control::{Actor, ServiceError};
-use leptos::nonce::Nonce;
 use leptos::prelude::provide_context;
+use std::collections::BTreeMap;
 use tower_http::csrf::ProtectionError;
 
 /// Any page; which one is the portal's to say, also when there is none.
 pub async fn show(
     State(door): State<Door>,
-    Extension(nonce): Extension<Nonce>,
+    Extension(asked): Extension<Asked>,
     Extension(actor): Extension<Actor>,
     method: Method,
     uri: Uri,
@@ -26,7 +28,7 @@ pub async fn show(
     if !matches!(method, Method::GET | Method::HEAD) {
         return refuse(ServiceError::NotFound("such form".to_owned()));
     }
-    render(&door, nonce, context(&door, Some(actor), path_of(&uri))).await
+    render(&door, asked, context(&door, Some(actor), path_of(&uri))).await
 }
 
 /// What a page is handed, as far as the request alone tells.
@@ -38,7 +40,10 @@ pub fn context(door: &Door, actor: Option<Actor>, path_and_query: String) -> Pag
         submit: None,
         new_token: None,
         errors: Vec::new(),
+        typed: BTreeMap::new(),
         problem: None,
+        request_id: String::new(),
+        broke: |cause| log_chain(cause),
         assets: door.site.clone(),
         status: PageStatus::default(),
     }
@@ -60,7 +65,12 @@ pub fn with_form(
 }
 
 /// Renders a page, whole, before its first byte goes out: only so can it still set its status.
-pub async fn render(door: &Door, nonce: Nonce, context: PageContext) -> Response {
+pub async fn render(door: &Door, asked: Asked, context: PageContext) -> Response {
+    let Asked { nonce, id } = asked;
+    let context = PageContext {
+        request_id: id,
+        ..context
+    };
     let status = context.status.clone();
     let options = door.options.clone();
     let mut request = Request::new(Body::empty());
@@ -87,18 +97,38 @@ pub fn refuse(error: ServiceError) -> Response {
     if let ServiceError::Internal(cause) = &error {
         log_chain(cause.as_ref());
     }
-    let problem = PageProblem::of(&error);
+    answer(PageProblem::of(&error))
+}
+
+fn answer(problem: PageProblem) -> Response {
     let mut response = StatusCode::from_u16(problem.status)
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
         .into_response();
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        let soon = HeaderValue::from_static("1");
+        response.headers_mut().insert(RETRY_AFTER, soon);
+    }
     response.extensions_mut().insert(Refused(problem));
     response
+}
+
+/// [`refuse`], where all that the service was given came from the address.
+pub fn refuse_query(error: ServiceError) -> Response {
+    match error {
+        ServiceError::Invalid(_) => {
+            let mut problem = PageProblem::of(&error);
+            problem.status = StatusCode::BAD_REQUEST.as_u16();
+            problem.title = "Something is wrong in the address".into();
+            answer(problem)
+        }
+        other => refuse(other),
+    }
 }
 
 /// Makes a page of every refusal: a service's, a cross-site form's, one of a bare status.
 pub async fn show_refusals(
     State(door): State<Door>,
-    Extension(nonce): Extension<Nonce>,
+    Extension(asked): Extension<Asked>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -122,16 +152,19 @@ pub async fn show_refusals(
         None => None,
     };
     let context = context(&door, actor, path);
+    let problem = problem.under(&asked.id);
     context.status.set(problem.status);
-    render(
-        &door,
-        nonce,
-        PageContext {
-            problem: Some(problem),
-            ..context
-        },
-    )
-    .await
+    let context = PageContext {
+        problem: Some(problem),
+        ..context
+    };
+    let mut page = render(&door, asked, context).await;
+    for name in [ALLOW, RETRY_AFTER] {
+        if let Some(value) = response.headers().get(&name) {
+            page.headers_mut().insert(name, value.clone());
+        }
+    }
+    page
 }
 
 /// A page for a bare status, such as a form that the framework could not read.
@@ -139,7 +172,7 @@ fn by_status(response: &Response) -> Option<PageProblem> {
     let status = response.status();
     let is_page = response
         .headers()
-        .get(axum::http::header::CONTENT_TYPE)
+        .get(CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
     if is_page || !(status.is_client_error() || status.is_server_error()) {
         return None;

@@ -1,8 +1,9 @@
 //! Every call of the interface, for every role: made from the interface's own document, so that a new route without a row fails.
+//! Then the portal's pages, forms, files and the event stream.
 //!
 //! After a change that is meant, write the table anew with `MUSTER_WRITE=1 cargo test -p server authorisation`.
 
-use crate::harness::{Person, Server, client, fine_tune};
+use crate::harness::{Browser, Person, Server, client, fine_tune};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -59,6 +60,7 @@ async fn each_call_answers_each_role_as_the_table_says() {
             table.push('\n');
         }
     }
+    portal(&server, &people[4], &mut table).await;
     if std::env::var_os("MUSTER_WRITE").is_some() {
         std::fs::write(TABLE, &table).expect("written");
     }
@@ -136,4 +138,101 @@ async fn status(owner: &Person, person: &Person, method: &str, path: &str) -> u1
         request = request.json(&body);
     }
     request.send().await.expect("an answer").status().as_u16()
+}
+
+/// What the portal is asked: pages, files, the stream, and every form.
+const ASKED: [(&str, &str); 16] = [
+    ("GET", "/"),
+    ("GET", "/queue"),
+    ("GET", "/jobs/{id}"),
+    ("GET", "/jobs/new"),
+    ("GET", "/map"),
+    ("GET", "/quotas"),
+    ("GET", "/bills"),
+    ("GET", "/bills/fraud-ml"),
+    ("GET", "/bills/fraud-ml.csv"),
+    ("GET", "/tokens"),
+    ("GET", "/live"),
+    ("POST", "/jobs/new"),
+    ("POST", "/jobs/{id}/cancel"),
+    ("POST", "/tokens"),
+    ("POST", "/tokens/{token}/revoke"),
+    ("POST", "/sign-out"),
+];
+
+/// The portal's part of the table. The job is fraud-ml.engineer's, and so is the token.
+async fn portal(server: &Server, owner: &Person, table: &mut String) {
+    let signed_in = [
+        "alignment.engineer",
+        "fraud-ml.analyst",
+        "fraud-ml.engineer",
+        "fraud-ml.lead",
+        "manager",
+        "admin",
+    ];
+    let (mine, _) = Browser::sign_in(server, "fraud-ml.engineer", "/").await;
+    table.push_str("The portal: its pages, files and forms, by session.\n");
+    for (method, path) in ASKED {
+        let _ = write!(table, "{:<36}", format!("{method} {path}"));
+        let mut browsers = vec![
+            mine.with_cookie(""),
+            mine.with_cookie("muster_session=forged"),
+        ];
+        for id in signed_in {
+            browsers.push(Browser::sign_in(server, id, "/").await.0);
+        }
+        for (role, browser) in ROLES.iter().zip(&browsers) {
+            let key = format!("{method}{path}{role}").replace(['/', '{', '}', '.'], "-");
+            let job = owner.submit(&fine_tune("seen-by-whom"), &key).await.1["id"].to_string();
+            let path = path.replace("{id}", &job);
+            let path = match path.contains("{token}") {
+                true => path.replace("{token}", &token_of(&mine).await),
+                false => path,
+            };
+            let answer = match (method, path.as_str()) {
+                ("GET", path) => browser.get(path).await,
+                (_, "/jobs/new") => browser.post("/jobs/new", &FORM).await,
+                (_, "/tokens") => {
+                    let form = [("name", "by whom"), ("days", "1")];
+                    browser.post("/tokens", &form).await
+                }
+                (_, path) => browser.post(path, &[]).await,
+            };
+            // Sent to sign in is another thing than sent on after a deed.
+            let place = answer
+                .headers()
+                .get("location")
+                .and_then(|place| place.to_str().ok());
+            let away = place.is_some_and(|place| place.starts_with("/sign-in?"));
+            let said = match away {
+                true => "sign-in".to_owned(),
+                false => answer.status().as_u16().to_string(),
+            };
+            let _ = write!(table, "{said:>8}");
+        }
+        table.push('\n');
+    }
+}
+
+/// A job as the form sends it.
+const FORM: [(&str, &str); 6] = [
+    ("team", "fraud-ml"),
+    ("name", "by-form"),
+    ("image", "fraud/train:1"),
+    ("pods", "1"),
+    ("gpus_per_pod", "0"),
+    ("topology", "any"),
+];
+
+/// A new token's id.
+async fn token_of(browser: &Browser) -> String {
+    let page = browser
+        .post("/tokens", &[("name", "to be revoked"), ("days", "1")])
+        .await;
+    let page = page.text().await.expect("a page");
+    let id = page
+        .split("id=\"token-")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    id.expect("a token in the list").to_owned()
 }

@@ -1,6 +1,6 @@
 //! What is wrong is named, by the field, and nothing is half done.
 
-use crate::harness::{Server, fine_tune, muster};
+use crate::harness::{Browser, Server, fine_tune, muster};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
@@ -160,12 +160,62 @@ async fn every_wrong_address_or_query_is_a_problem() {
         (Method::GET, "/jobs/%ff", 400, &[]),
         (Method::GET, "/usage", 400, &["team"]),
         (Method::GET, "/bills?month=2026-13", 400, &["month"]),
+        (Method::GET, "/bills?month=1970-01", 400, &["month"]),
+        (Method::GET, "/bills?month=9999-12", 400, &["month"]),
+        (Method::GET, "/bills?month=", 400, &["month"]),
+        (
+            Method::GET,
+            "/bills/fraud-ml?month=9999-12",
+            400,
+            &["month"],
+        ),
+        (
+            Method::GET,
+            "/bills/fraud-ml.csv?month=1970-01",
+            400,
+            &["month"],
+        ),
+        (
+            Method::GET,
+            "/usage?team=fraud-ml&month=9999-12",
+            400,
+            &["month"],
+        ),
+        (
+            Method::GET,
+            "/usage?team=fraud-ml&limit=1001",
+            400,
+            &["limit"],
+        ),
+        (Method::GET, "/jobs/1/events?limit=1001", 400, &["limit"]),
         (Method::GET, "/bills/no-such-team", 404, &[]),
         (Method::GET, "/teams/no-such-team", 404, &[]),
         (Method::GET, "/nothing", 404, &[]),
         (Method::DELETE, "/jobs", 405, &[]),
     ] {
         check(engineer.request(method, path), status, fields, path).await;
+    }
+}
+
+#[tokio::test]
+async fn a_month_that_is_none_is_refused_alike_by_every_door() {
+    let server = Server::start(60).await;
+    let engineer = server.person("fraud-ml.engineer");
+    let (browser, _) = Browser::sign_in(&server, "fraud-ml.engineer", "/").await;
+    for month in ["2026-13", "1970-01", "9999-01", "9999-12", "soon"] {
+        for path in ["/bills", "/bills/fraud-ml", "/bills/fraud-ml.csv"] {
+            let answer = browser.get(&format!("{path}?month={month}")).await;
+            assert_eq!(answer.status().as_u16(), 400, "{path} {month}");
+            let page = answer.text().await.expect("a page");
+            assert!(page.contains("month:"), "{path} {month}: {page}");
+        }
+        let refused = engineer.cli(&["bill", "show", "fraud-ml", "--month", month]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{month}: {said}");
+        assert!(said.starts_with("muster: month: "), "{month}: {said}");
+    }
+    for path in ["/queue?state=asleep", "/queue?after=nowhere"] {
+        assert_eq!(browser.get(path).await.status().as_u16(), 400, "{path}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! A running `muster demo`, and those who ask it.
 
-use reqwest::{Client, Method, RequestBuilder, StatusCode};
+use reqwest::header::SET_COOKIE;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -207,6 +208,70 @@ impl Person {
             .env("MUSTER_TOKEN", &self.token)
             .output()
             .expect("it runs")
+    }
+}
+
+/// Somebody with a browser.
+pub struct Browser {
+    pub http: Client,
+    pub url: String,
+    pub cookie: String,
+}
+
+impl Browser {
+    /// Signs in by the form; the answer to it comes along.
+    pub async fn sign_in(server: &Server, person: &str, next: &str) -> (Self, Response) {
+        let http = client();
+        let form = [("person", person), ("next", next)];
+        let answer = http
+            .post(format!("{}/sign-in", server.url))
+            .form(&form)
+            .send()
+            .await
+            .expect("an answer");
+        let cookie = answer
+            .headers()
+            .get(SET_COOKIE)
+            .and_then(|cookie| cookie.to_str().ok())
+            .unwrap_or_default();
+        for word in ["HttpOnly", "SameSite=Lax", "Path=/"] {
+            assert!(cookie.contains(word), "{cookie}");
+        }
+        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
+        (
+            Self {
+                http,
+                url: server.url.clone(),
+                cookie,
+            },
+            answer,
+        )
+    }
+    /// The same browser with another cookie.
+    pub fn with_cookie(&self, cookie: &str) -> Self {
+        Self {
+            http: self.http.clone(),
+            url: self.url.clone(),
+            cookie: cookie.to_owned(),
+        }
+    }
+    /// Sends it with the session.
+    pub async fn send(&self, request: RequestBuilder) -> Response {
+        request
+            .header("cookie", &self.cookie)
+            .send()
+            .await
+            .expect("an answer")
+    }
+    /// `GET` with the session.
+    pub async fn get(&self, path: &str) -> Response {
+        self.send(self.http.get(format!("{}{path}", self.url)))
+            .await
+    }
+    /// A form with the session.
+    pub async fn post(&self, path: &str, form: &[(&str, &str)]) -> Response {
+        self.send(self.http.post(format!("{}{path}", self.url)).form(form))
+            .await
     }
 }
 

@@ -6,3 +6,4 @@ mod crash;
 mod harness;
 mod path;
 mod portal;
+mod start;

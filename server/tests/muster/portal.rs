@@ -1,60 +1,8 @@
 //! The portal's door: who gets in, what its forms answer, what its headers promise.
 
-use crate::harness::{DEADLINE, Server, client};
+use crate::harness::{Browser, DEADLINE, Server, client};
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, SET_COOKIE};
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
-
-/// Somebody with a browser.
-struct Browser {
-    http: Client,
-    url: String,
-    cookie: String,
-}
-
-impl Browser {
-    async fn sign_in(server: &Server, person: &str, next: &str) -> (Self, Response) {
-        let http = client();
-        let form = [("person", person), ("next", next)];
-        let answer = http
-            .post(format!("{}/sign-in", server.url))
-            .form(&form)
-            .send()
-            .await
-            .expect("an answer");
-        let cookie = answer
-            .headers()
-            .get(SET_COOKIE)
-            .and_then(|cookie| cookie.to_str().ok())
-            .unwrap_or_default();
-        for word in ["HttpOnly", "SameSite=Lax", "Path=/"] {
-            assert!(cookie.contains(word), "{cookie}");
-        }
-        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
-        (
-            Self {
-                http,
-                url: server.url.clone(),
-                cookie,
-            },
-            answer,
-        )
-    }
-    async fn send(&self, request: RequestBuilder) -> Response {
-        request
-            .header("cookie", &self.cookie)
-            .send()
-            .await
-            .expect("an answer")
-    }
-    async fn get(&self, path: &str) -> Response {
-        self.send(self.http.get(format!("{}{path}", self.url)))
-            .await
-    }
-    async fn post(&self, path: &str, form: &[(&str, &str)]) -> Response {
-        self.send(self.http.post(format!("{}{path}", self.url)).form(form))
-            .await
-    }
-}
+use reqwest::{Response, StatusCode};
 
 fn place(answer: &Response) -> &str {
     answer
@@ -164,10 +112,20 @@ async fn a_form_is_kept_with_its_errors_and_a_good_one_leads_to_its_job() {
     let answer = browser.post("/jobs/new", &bad).await;
     assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");
+    let page = answer.text().await.expect("a page");
+    for kept in [
+        "value=\"four\"",
+        "value=\"from-the-form\"",
+        "aria-invalid=\"true\"",
+    ] {
+        assert!(page.contains(kept), "{kept}: {page}");
+    }
     let checked = browser
         .post("/jobs/new", &[&good[..], &[("action", "check")]].concat())
         .await;
     assert_eq!(checked.status(), StatusCode::OK);
+    let page = checked.text().await.expect("a page");
+    assert!(page.contains("Fits: starts now"), "{page}");
     let made = browser.post("/jobs/new", &good).await;
     assert_eq!(made.status(), StatusCode::SEE_OTHER);
     let job = place(&made).to_owned();
@@ -320,4 +278,60 @@ async fn the_stream_tells_of_a_change_and_whoever_is_behind_at_once() {
         .await
         .expect("two changes");
     assert!(text.contains("id: "), "{text}");
+}
+
+#[tokio::test]
+async fn what_the_state_does_not_allow_is_a_conflict_on_a_form_too() {
+    let server = Server::start(60).await;
+    let (browser, _) = Browser::sign_in(&server, "fraud-ml.engineer", "/").await;
+    let form = |name: &'static str| {
+        [
+            ("team", "fraud-ml"),
+            ("name", name),
+            ("image", "fraud/train:1"),
+            ("pods", "1"),
+            ("gpus_per_pod", "0"),
+            ("topology", "any"),
+            ("run_time", "10h"),
+            ("key", "conflict-1"),
+        ]
+    };
+    let made = browser.post("/jobs/new", &form("first")).await;
+    let job = place(&made).to_owned();
+    assert!(job.starts_with("/jobs/"), "{made:?}");
+    let reused = browser.post("/jobs/new", &form("second")).await;
+    assert_eq!(reused.status(), StatusCode::CONFLICT);
+    let page = reused.text().await.expect("a page");
+    assert!(
+        page.contains("second") && page.contains("used for another request"),
+        "{page}"
+    );
+    let long = "x".repeat(501);
+    let refused = browser
+        .post(&format!("{job}/cancel"), &[("why", &long)])
+        .await;
+    assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let page = refused.text().await.expect("a page");
+    assert!(page.contains(&long), "what was typed is there again");
+    assert!(page.contains("at most 500 characters"), "{page}");
+    let token = [("name", "a laptop of mine"), ("days", "soon")];
+    let refused = browser.post("/tokens", &token).await;
+    assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let page = refused.text().await.expect("a page");
+    assert!(page.contains("a laptop of mine"), "{page}");
+}
+
+#[tokio::test]
+async fn a_page_that_takes_no_such_request_says_which_it_takes() {
+    let server = Server::start(60).await;
+    let (browser, _) = Browser::sign_in(&server, "fraud-ml.engineer", "/").await;
+    for (path, takes) in [("/jobs/1/cancel", "POST"), ("/tokens/1/revoke", "POST")] {
+        let answer = browser.get(path).await;
+        assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED, "{path}");
+        assert_eq!(answer.headers()["allow"], takes, "{path}");
+        assert!(
+            answer.text().await.expect("a page").contains("<html"),
+            "{path}"
+        );
+    }
 }
