@@ -47,6 +47,7 @@ mod tests {
             code: code.into(),
             text: String::new(),
             never,
+            planned_start: None,
             all: Vec::new(),
             help: Vec::new(),
             planned_start: None,

@@ -47,6 +47,7 @@ mod tests {
             code: "quota".into(),
             text: "short by 8 <b>".into(),
             never: false,
+            planned_start: None,
             all: vec!["short by 8 <b>".into(), "no block has room".into()],
             help: vec!["Ask for 24.".into()],
             planned_start: None,
