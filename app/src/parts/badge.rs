@@ -50,7 +50,6 @@ mod tests {
             planned_start: None,
             all: Vec::new(),
             help: Vec::new(),
-            planned_start: None,
         }
     }
 

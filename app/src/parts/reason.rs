@@ -50,7 +50,6 @@ mod tests {
             planned_start: None,
             all: vec!["short by 8 <b>".into(), "no block has room".into()],
             help: vec!["Ask for 24.".into()],
-            planned_start: None,
         };
         let html = reason_block(&reason).to_html();
         assert_eq!(html.matches("short by 8 &lt;b&gt;").count(), 1, "{html}");
