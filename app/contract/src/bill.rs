@@ -40,6 +40,20 @@ pub struct JobBill {
     pub own_rate: Option<String>,
     /// Price of one GPU-hour of borrowed use, in force now.
     pub borrowed_rate: Option<String>,
+    /// Its part of each month's bill, oldest first; they add up to the sums.
+    pub months: Vec<JobMonth>,
+}
+
+/// A job's part of a month's bill: its lines there, added up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JobMonth {
+    /// The month: `2026-11`.
+    pub month: String,
+    /// All GPU-hours.
+    pub gpu_hours: String,
+    /// The total.
+    pub amount: String,
 }
 
 /// A stretch of held GPUs, as metered.

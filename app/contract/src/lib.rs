@@ -18,8 +18,8 @@ mod submit;
 mod text;
 
 pub use bill::{
-    BILLING_ZONE, BillLine, BillTotals, BillView, DayUsage, JobBill, ProjectBill, TeamBill,
-    UsageLineView,
+    BILLING_ZONE, BillLine, BillTotals, BillView, DayUsage, JobBill, JobMonth, ProjectBill,
+    TeamBill, UsageLineView,
 };
 pub use error::{FieldError, Problem};
 pub use fleet::{

@@ -3,8 +3,9 @@
 use crate::forms;
 use crate::parts::{
     Block, Col, Mark, Sheet, amount, blank, block_svg, card_key, clock, exact, gpu_hours, gpus,
-    plural, price, rounded, span, span_ms, when,
+    month_name, plural, price, rounded, span, span_ms, when,
 };
+use crate::url::Url;
 use contract::{JobState, JobView, MapBlock, MapNode, PlaceView, Span};
 use leptos::prelude::*;
 use std::collections::BTreeMap;
@@ -334,6 +335,24 @@ pub fn cost(job: &JobView) -> AnyView {
             </tr>
         }
     });
+    let several = bill.months.len() > 1;
+    let months: Vec<_> = bill
+        .months
+        .iter()
+        .map(|part| {
+            let to = Url::Bill {
+                team: job.row.team.clone(),
+                month: Some(part.month.clone()),
+            };
+            let amount = several.then(|| format!(": {}", price(currency, &part.amount)));
+            view! {
+                <p class="more-link">
+                    <a class="link" href=to.to_string()>"On the bill of "{job.row.team.clone()}", "{month_name(&part.month)}</a>
+                    <span class="nw">{amount}</span>
+                </p>
+            }
+        })
+        .collect();
     let heading = if job.row.state.ended() {
         "Cost"
     } else {
@@ -351,9 +370,7 @@ pub fn cost(job: &JobView) -> AnyView {
                     {failed}
                 </tbody>
             </table>
-            <p class="more-link">
-                <a class="link" href=crate::url::Url::Bill { team: job.row.team.clone(), month: None }.to_string()>"The bill of "{job.row.team.clone()}</a>
-            </p>
+            {months}
         </section>
     }
     .into_any()

@@ -8,7 +8,8 @@ use crate::period::{self, Month};
 use crate::store::DayKey;
 use crate::words;
 use contract::{
-    BILLING_ZONE, BillLine, BillTotals, BillView, DayUsage, JobBill, ProjectBill, TeamBill, money,
+    BILLING_ZONE, BillLine, BillTotals, BillView, DayUsage, JobBill, JobMonth, ProjectBill,
+    TeamBill, money,
 };
 use scheduler::{
     COST_PER_CENT, Cents, Entitlement, FlavourId, MilliGpuMs, Millis, RateCard, State, UsageLine,
@@ -277,22 +278,13 @@ impl Query {
 
     /// One team's bill with its lines.
     pub(crate) fn one_team(&self, team: &str, names: &BTreeMap<u64, JobName>) -> BillView {
-        let mut lines: BTreeMap<(u64, &str), Sums> = BTreeMap::new();
-        for usage in &self.usage {
-            *lines
-                .entry((usage.key.job, &usage.key.flavour))
-                .or_default() += self.prices.sums(usage);
-        }
-        let sums: Vec<Sums> = lines.values().copied().collect();
-        let mut whole = Sums::default();
-        sums.iter().for_each(|line| whole += *line);
-        let total = whole.round();
-        let rounded = Sums::round_within(&sums, total);
+        let (lines, total) = lines_of(&self.usage, &self.prices);
 
         let unnamed = JobName::default();
         let mut projects: BTreeMap<&str, (Rounded, BTreeSet<u64>)> = BTreeMap::new();
         let mut view = self.head(Some(team));
-        for ((job, flavour), line) in lines.keys().zip(rounded) {
+        for ((job, flavour), line) in &lines {
+            let line = *line;
             let name = names.get(job).unwrap_or(&unnamed);
             let (sum, jobs) = projects.entry(&name.project).or_default();
             *sum += line;
@@ -314,7 +306,7 @@ impl Query {
                 totals: sum.totals(),
             })
             .collect();
-        let jobs: BTreeSet<u64> = lines.keys().map(|(job, _)| *job).collect();
+        let jobs: BTreeSet<u64> = lines.iter().map(|((job, _), _)| *job).collect();
         view.teams = vec![TeamBill {
             team: team.to_owned(),
             jobs: jobs.len() as u64,
@@ -349,22 +341,61 @@ impl Query {
     }
 }
 
-/// A job's cost so far, over all months.
+/// A bill's line: its job and flavour, and its amounts.
+type Line<'a> = ((u64, &'a str), Rounded);
+
+/// A team's lines of a month by job and flavour, rounded so that they add up to the total.
+fn lines_of<'a>(usage: &'a [Usage], prices: &Prices) -> (Vec<Line<'a>>, Rounded) {
+    let mut lines: BTreeMap<(u64, &str), Sums> = BTreeMap::new();
+    for usage in usage {
+        *lines
+            .entry((usage.key.job, &usage.key.flavour))
+            .or_default() += prices.sums(usage);
+    }
+    let sums: Vec<Sums> = lines.values().copied().collect();
+    let mut whole = Sums::default();
+    sums.iter().for_each(|line| whole += *line);
+    let total = whole.round();
+    let rounded = Sums::round_within(&sums, total);
+    (lines.into_keys().zip(rounded).collect(), total)
+}
+
+/// A job's part of a team's month, of which `usage` is all.
+pub(crate) fn job_month(usage: &[Usage], prices: &Prices, job: u64) -> Rounded {
+    let (lines, _) = lines_of(usage, prices);
+    let mut sum = Rounded::default();
+    let own = lines.into_iter().filter(|((of, _), _)| *of == job);
+    own.for_each(|(_, line)| sum += line);
+    sum
+}
+
+/// A job's cost so far: what the bills of its months say of it, so that no two screens differ by a rounding.
 pub(crate) fn job_bill(
-    usage: &[Usage],
+    months: &[(Month, Rounded)],
     prices: &Prices,
     now: Millis,
     flavour: Option<&str>,
 ) -> JobBill {
-    let mut sums = Sums::default();
-    usage.iter().for_each(|one| sums += prices.sums(one));
+    let mut sum = Rounded::default();
+    months.iter().for_each(|(_, part)| sum += *part);
     let card = prices.at(now);
     let rate = |of: &BTreeMap<FlavourId, u64>| {
         let micros = *of.get(&FlavourId::from(flavour?))?;
         Some(micros_text(micros))
     };
     JobBill {
-        totals: sums.round().totals(),
+        totals: sum.totals(),
+        months: months
+            .iter()
+            .map(|(month, part)| {
+                let totals = part.totals();
+                JobMonth {
+                    month: month.text(),
+                    gpu_hours: totals.gpu_hours,
+                    amount: totals.amount,
+                }
+            })
+            .collect(),
         currency: card.map_or("USD", |card| &card.currency).to_owned(),
         own_rate: card.and_then(|card| rate(&card.own_micros)),
         borrowed_rate: card.and_then(|card| rate(&card.borrowed_micros)),

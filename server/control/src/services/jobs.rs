@@ -3,9 +3,9 @@
 use super::everyone::catalog_of;
 use super::identity::{ENDERS, may_end};
 use super::{Answer, invalid, no_job};
-use crate::bill::{self, Prices, Usage};
+use crate::bill::{self, Prices, Rounded, Usage};
 use crate::engine::hex;
-use crate::period::instant;
+use crate::period::{Month, instant};
 use crate::store::{JobRecord, Read, bills, journal};
 use crate::views::job::{self as view, Overlay};
 use crate::views::{events, steps};
@@ -17,6 +17,7 @@ use scheduler::{
     quota_figures, would_start,
 };
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Longest text of a reason that a person gives.
@@ -168,13 +169,7 @@ impl Visible {
         let saves = journal::saves_of_job(&mut read, id, CHECKPOINTS).await?;
         let saved = journal::saved_before(&mut read, id, &view::cuts(&life)).await?;
         let last = journal::last_of_job(&mut read, id, EVENTS).await?;
-        // What has ended holds nothing: its lines are all written, whatever the published state still shows.
-        let open: &[Usage] = if record.state.ended() {
-            &[]
-        } else {
-            &seen.open
-        };
-        let usage = job_usage(&mut read, id, open).await?;
+        let months = billed_months(&mut read, &record, &seen).await?;
 
         let (spec, placement) = details(&record)?;
         let place = placement.map(|placement| view::place(&placement, &seen.state));
@@ -186,7 +181,7 @@ impl Visible {
             .split(',')
             .next()
             .filter(|flavour| !flavour.is_empty());
-        let bill = bill::job_bill(&usage, &seen.prices, seen.now, flavour);
+        let bill = bill::job_bill(&months, &seen.prices, seen.now, flavour);
         let running = seen
             .started
             .map_or(Millis(0), |started| seen.now.since(started));
@@ -260,11 +255,7 @@ impl Visible {
 }
 
 fn look(live: &crate::engine::Live, id: JobId, now: Millis) -> Seen {
-    let open = live
-        .meter
-        .open_lines(now)
-        .into_iter()
-        .filter(|line| line.job == id);
+    let open = live.meter.open_lines(now).into_iter();
     let open = open
         .map(|line| bill::open_usage(&line, &live.state))
         .collect();
@@ -298,15 +289,44 @@ fn details(record: &JobRecord) -> Answer<(SubmitJob, Option<Placement>)> {
     Ok((spec, placement))
 }
 
-async fn job_usage(read: &mut Read, job: JobId, open: &[Usage]) -> Answer<Vec<Usage>> {
-    let days = bills::job_days(read, job).await?;
-    let closed = days.into_iter().filter_map(|day| {
-        Some(Usage {
-            key: day.key()?,
-            held: day.held.into(),
+/// The job's part of each month's bill of its team, oldest first.
+async fn billed_months(
+    read: &mut Read,
+    record: &JobRecord,
+    seen: &Seen,
+) -> Answer<Vec<(Month, Rounded)>> {
+    let closed = |days: Vec<bills::UsageDay>| {
+        let days = days.into_iter();
+        days.filter_map(|day| {
+            Some(Usage {
+                key: day.key()?,
+                held: day.held.into(),
+            })
         })
-    });
-    Ok(closed.chain(open.iter().cloned()).collect())
+    };
+    // What has ended holds nothing: its lines are all written, whatever the published state still shows.
+    let is_open = |usage: &&Usage| {
+        usage.key.team == record.team && !(record.state.ended() && usage.key.job == record.id)
+    };
+    let open: Vec<&Usage> = seen.open.iter().filter(is_open).collect();
+    let month_of = |usage: &Usage| usage.key.day / 100;
+    let mut months: BTreeSet<i32> = open
+        .iter()
+        .filter(|usage| usage.key.job == record.id)
+        .map(|usage| month_of(usage))
+        .collect();
+    months.extend(closed(bills::job_days(read, JobId(record.id)).await?).map(|day| month_of(&day)));
+    let mut parts = Vec::new();
+    for month in months {
+        let days = bills::team_days(read, &record.team, month).await?;
+        let still = open.iter().filter(|usage| month_of(usage) == month);
+        let usage: Vec<Usage> = closed(days)
+            .chain(still.map(|usage| (*usage).clone()))
+            .collect();
+        let part = bill::job_month(&usage, &seen.prices, record.id);
+        parts.push((Month::from_number(month), part));
+    }
+    Ok(parts)
 }
 
 /// What a person says, cut short of nothing: too long is refused.

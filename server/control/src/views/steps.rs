@@ -160,11 +160,17 @@ fn admit(told: &Told<'_>, times: &Times) -> Step {
         "scheduler",
     );
     if let (StepState::Done, Some((own, borrowed))) = (step.state, told.own) {
-        step.figure = match borrowed {
-            MilliGpu::ZERO => format!("{} own", gpus(own)),
-            _ => format!("{} own, {} borrowed", gpus(own), gpus(borrowed)),
+        step.figure = gpu_count(own + borrowed);
+        // What of it is borrowed moves with the team's other jobs: only now's is known.
+        step.note = match (told.state().ended(), borrowed) {
+            (true, _) => "all at once".to_owned(),
+            (false, MilliGpu::ZERO) => "all at once; now all own".to_owned(),
+            (false, _) => format!(
+                "all at once; now {} own, {} borrowed",
+                gpus(own),
+                gpus(borrowed)
+            ),
         };
-        step.note = "all at once".to_owned();
     }
     step
 }
