@@ -6,7 +6,7 @@ use axum::http::header::{
     AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, SET_COOKIE,
 };
 use axum::http::{HeaderMap, HeaderName, StatusCode};
-use contract::BillView;
+use contract::{BillView, JobView};
 use control::{Clock, Demand};
 use scheduler::Millis;
 use std::io::Write;
@@ -247,6 +247,19 @@ async fn page_csv_and_rest_say_the_same_of_two_months() {
         let lines = bill.lines.iter().map(|line| line.totals.amount.as_str());
         let expected: Vec<&str> = lines.chain([bill.totals.amount.as_str()]).collect();
         assert_eq!(amounts, expected, "{month}: {csv}");
+        for line in &bill.lines {
+            let job = format!("/api/v1/jobs/{}", line.job);
+            let job = house.get(&job, (AUTHORIZATION, &bearer)).await;
+            let job: JobView = serde_json::from_str(&job).expect("a job");
+            let parts = job.bill.months.iter().filter(|part| part.month == *month);
+            let amounts: Vec<&str> = parts.map(|part| part.amount.as_str()).collect();
+            assert_eq!(
+                amounts,
+                [line.totals.amount.as_str()],
+                "{month}: {}",
+                line.name
+            );
+        }
         let page = house.get(&path(""), (COOKIE, cookie)).await;
         let shown = contract::price(&bill.currency, &bill.totals.amount);
         assert!(page.contains(&shown), "{month}: {shown} is not on the page");
