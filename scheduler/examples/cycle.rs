@@ -168,6 +168,7 @@ fn fleet(nodes: u32) -> State {
             parent: None,
             quotas: BTreeMap::new(),
             weight_milli: 1_000,
+            reclaim: ReclaimMode::Auto,
         }));
     }
     for team in 0..40_u64 {

@@ -1,5 +1,6 @@
 //! The fold.
 
+use crate::claim;
 use crate::lifecycle::{Next, Step, next};
 use crate::standby::{note_health, note_node};
 use crate::{
@@ -75,7 +76,10 @@ pub fn apply(state: &mut State, event: &Event) {
             job,
             attempt,
             placement,
-        } => admit(state, at, *job, *attempt, placement),
+        } => {
+            admit(state, at, *job, *attempt, placement);
+            claim::fulfil(state, *job);
+        }
         Fact::GangBound { job, .. } => step(state, *job, Step::Bind, |job| {
             if let Some(allocation) = &mut job.allocation {
                 allocation.bound = Some(at);
@@ -134,6 +138,7 @@ pub fn apply(state: &mut State, event: &Event) {
             job, not_before, ..
         } => requeue(state, at, *job, *not_before),
         Fact::JobEnded { job, end, .. } => {
+            claim::fulfil(state, *job);
             release(state, at, *job);
             if state.jobs.contains_key(job) {
                 state.counts.count(*end);
@@ -144,6 +149,13 @@ pub fn apply(state: &mut State, event: &Event) {
             state.hour = state.hour.max(at);
             past_use::close_hour(state, at);
         }
+        Fact::ClaimRequested { .. }
+        | Fact::ClaimApproved { .. }
+        | Fact::ClaimDeclined { .. }
+        | Fact::ClaimDeferred { .. }
+        | Fact::ClaimMade { .. }
+        | Fact::ClaimWithdrawn { .. }
+        | Fact::SaveAsked { .. } => claim::fold(state, at, &event.fact),
     }
 }
 
@@ -192,6 +204,9 @@ fn submit(state: &mut State, at: Millis, id: JobId, owner: &PersonId, spec: &Arc
         checkpoint: None,
         stop: None,
         not_before: None,
+        reclaim: None,
+        evictions: Vec::new(),
+        no_claim_before: None,
     };
     remember_turn(state, &job);
     state.jobs.insert(id, job);
@@ -216,7 +231,7 @@ fn forget_turn(state: &mut State, job: &Job) {
 }
 
 /// Moves one job along the table and lets `change` write what else the event says about it.
-fn step(state: &mut State, id: JobId, step: Step, change: impl FnOnce(&mut Job)) {
+pub(crate) fn step(state: &mut State, id: JobId, step: Step, change: impl FnOnce(&mut Job)) {
     let Some(mut job) = state.jobs.remove(&id) else {
         return;
     };
@@ -319,36 +334,50 @@ fn release(state: &mut State, at: Millis, id: JobId) -> Option<Allocation> {
     let job = state.jobs.get_mut(&id)?;
     // Out of the list of due times while it still says when it was due.
     let due = job.due(&state.policy).map(|due| (due, id));
+    let was_charged = job.is_charged();
     let (allocation, spec) = (job.allocation.take()?, job.spec.clone());
     due.map(|due| state.due.remove(&due));
     for &pod in &allocation.placement.pods {
         give_back(state, id, &spec, pod);
     }
+    if was_charged {
+        discharge(state, at, id, &spec.team, &allocation);
+    }
+    Some(allocation)
+}
+
+/// Takes what a job has out of its team's charge, and out of the order of its admissions.
+pub(crate) fn discharge(
+    state: &mut State,
+    at: Millis,
+    id: JobId,
+    team: &TeamId,
+    allocation: &Allocation,
+) {
     let Some(flavour) = &allocation.placement.flavour else {
-        return Some(allocation);
+        return;
     };
-    past_use::count(state, &spec.team, flavour, at);
-    if let Some(of_team) = state.charged.get_mut(&spec.team) {
+    past_use::count(state, team, flavour, at);
+    if let Some(of_team) = state.charged.get_mut(team) {
         if let Some(charged) = of_team.get_mut(flavour) {
             *charged = charged.minus(allocation.gpus);
         }
         of_team.retain(|_, charged| *charged > MilliGpu::ZERO);
         if of_team.is_empty() {
-            state.charged.remove(&spec.team);
+            state.charged.remove(team);
         }
     }
-    if let Some(of_team) = state.laid.get_mut(&spec.team) {
+    if let Some(of_team) = state.laid.get_mut(team) {
         if let Some(jobs) = of_team.get_mut(flavour) {
             jobs.retain(|&job| job != id);
         }
         of_team.retain(|_, jobs| !jobs.is_empty());
         if of_team.is_empty() {
-            state.laid.remove(&spec.team);
+            state.laid.remove(team);
         }
     }
-    lay(state, &spec.team, flavour);
-    ledger::settle_charge(state, &spec.team, flavour);
-    Some(allocation)
+    lay(state, team, flavour);
+    ledger::settle_charge(state, team, flavour);
 }
 
 /// Lays the borrowed part of a team's charge on its newest admissions.
@@ -381,6 +410,8 @@ fn requeue(state: &mut State, at: Millis, id: JobId, not_before: Option<Millis>)
     let allocation = release(state, at, id);
     step(state, id, Step::Requeue, |job| {
         job.not_before = not_before;
+        job.no_claim_before = job.no_claim_before.filter(|&until| until > at);
+        job.reclaim = None;
         let stop = job.stop.take();
         if let Some(started) = allocation.and_then(|allocation| allocation.started) {
             job.ran += running_time(started, at, stop.as_ref());
@@ -388,7 +419,8 @@ fn requeue(state: &mut State, at: Millis, id: JobId, not_before: Option<Millis>)
         match stop.map(|stop| stop.cause) {
             Some(StopCause::NodeLost { .. } | StopCause::Exited { .. }) => job.restarts += 1,
             Some(StopCause::LaunchTimeout) => job.launch_failures += 1,
-            Some(StopCause::Person { .. } | StopCause::TimeLimit) | None => {}
+            Some(StopCause::Person { .. } | StopCause::TimeLimit | StopCause::Reclaim { .. })
+            | None => {}
         }
     });
 }

@@ -27,7 +27,7 @@ use crate::cycle::Cycle;
 use crate::place::{seek, within};
 use crate::quota::QuotaTree;
 use crate::room::{Free, PodAsk, Room, Yard};
-use crate::{Job, JobId, MilliGpu, Millis, NodeId, Phase, Placement, PodPlace};
+use crate::{Job, JobId, MilliGpu, Millis, NodeId, Phase, Placement, PodPlace, Stage, State};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use sweep::Sweep;
@@ -150,12 +150,43 @@ fn ending(job: &Job, now: Millis) -> Option<Millis> {
     if job.stop.is_some() || job.phase == Phase::Recovering {
         return Some(soon);
     }
+    if let Some(reclaim) = job.reclaim {
+        return Some(reclaim.until.max(soon));
+    }
     Some(match job.spec.time_limit {
         None => Millis(UNKNOWN.0 + allocation.order),
         Some(limit) => {
             let left = limit.since(job.ran);
             soon.max(allocation.started.unwrap_or(now) + left)
         }
+    })
+}
+
+/// Cards that claims hold, by node: nobody else gets them when those who are on them now leave.
+fn held_cards(state: &State) -> BTreeMap<NodeId, u32> {
+    let mut held = BTreeMap::new();
+    let claims = state.claims.values();
+    for claim in claims.filter(|claim| claim.stage == Stage::Made) {
+        for pod in &claim.placement.pods {
+            *held.entry(pod.node).or_default() |= pod.cards;
+        }
+    }
+    held
+}
+
+/// A placement without the pods on held cards.
+fn without(placement: &Arc<Placement>, held: &BTreeMap<NodeId, u32>) -> Arc<Placement> {
+    let is_held = |pod: &PodPlace| {
+        held.get(&pod.node)
+            .is_some_and(|cards| cards & pod.cards != 0)
+    };
+    if held.is_empty() || !placement.pods.iter().any(is_held) {
+        return placement.clone();
+    }
+    let pods = placement.pods.iter().copied();
+    Arc::new(Placement {
+        pods: pods.filter(|pod| !is_held(pod)).collect(),
+        ..Placement::clone(placement)
     })
 }
 
@@ -208,6 +239,7 @@ impl Backfill<'_> {
         let mut masked = Room {
             free: room.free.clone(),
             taken: Vec::new(),
+            ids: Vec::new(),
         };
         let held = self.reservations[..count].iter();
         for reservation in held.filter(|reservation| reservation.at < end) {
@@ -354,9 +386,11 @@ impl<'a> Cycle<'a> {
             return;
         }
         self.backfill.ids = self.state.nodes.keys().copied().collect();
+        let held = held_cards(self.state);
         let of_state = self.state.jobs.values().filter_map(|job| {
             let placement = &job.allocation.as_ref()?.placement;
-            let charge = placement.flavour.as_ref().and_then(|flavour| {
+            let flavour = placement.flavour.as_ref().filter(|_| job.is_charged());
+            let charge = flavour.and_then(|flavour| {
                 let (team, flavour) =
                     (self.tree.team(&job.spec.team)?, self.tree.flavour(flavour)?);
                 let gpus = job.spec.gpus();
@@ -370,7 +404,7 @@ impl<'a> Cycle<'a> {
                 at: ending(job, self.now)?,
                 charge,
                 ask: PodAsk::of(&job.spec),
-                placement: placement.clone(),
+                placement: without(placement, &held),
             })
         });
         let mut endings: Vec<_> = of_state.collect();
@@ -387,7 +421,7 @@ impl<'a> Cycle<'a> {
         let charge = self.charge_of(class, offer);
         let mut sweep = Sweep::of(self, yard, shape, charge, of_class.span);
         let found = sweep.run(self.backfill.endings.as_deref().unwrap_or_default())?;
-        let quota_now = charge.is_none_or(|charge| self.has_quota(charge));
+        let quota_now = charge.is_none_or(|charge| self.has_quota(class, charge));
         let holds_nodes = known(sweep.at).is_some() || quota_now;
         let mut pods = Vec::new();
         let mut nodes = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! What can be asked of the engine, and how it refuses.
 
 use crate::{
-    Cohort, CohortId, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId, Phase,
-    Policy, RateCard, Team, TeamId, Topology,
+    ClaimId, Cohort, CohortId, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId,
+    Phase, Policy, RateCard, Team, TeamId, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -46,6 +46,38 @@ pub enum Command {
         attempt: u32,
         /// What.
         report: Report,
+    },
+    /// Let a requested claim go on.
+    ApproveClaim {
+        /// Which.
+        claim: ClaimId,
+        /// Who says so.
+        by: PersonId,
+    },
+    /// Refuse a requested claim.
+    DeclineClaim {
+        /// Which.
+        claim: ClaimId,
+        /// Who says so.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
+    /// Put a requested claim off by one more deadline, once.
+    DeferClaim {
+        /// Which.
+        claim: ClaimId,
+        /// Who says so.
+        by: PersonId,
+    },
+    /// Name other victims of a requested claim, who must do.
+    ProposeVictims {
+        /// Which.
+        claim: ClaimId,
+        /// Who says so.
+        by: PersonId,
+        /// Them.
+        victims: Vec<JobId>,
     },
     /// Time passed: limits, time-outs, hour marks.
     Tick,
@@ -145,6 +177,20 @@ pub enum Refusal {
     /// The node is in use.
     #[error("node {0} holds work: drain it first")]
     NodeInUse(NodeId),
+    /// No such claim, or it is over.
+    #[error("claim {0} is over or never was: look at the list of claims")]
+    NoSuchClaim(ClaimId),
+    /// It is decided already.
+    #[error("claim {0} is decided already: its victims are on their way out")]
+    ClaimDecided(ClaimId),
+    /// It was put off once.
+    #[error("claim {0} was put off once already: propose other jobs, or let the deadline decide")]
+    AlreadyDeferred(ClaimId),
+    /// These victims do not do.
+    #[error(
+        "these jobs would not make room for claim {0}: name borrowers whose GPUs are enough, in one place"
+    )]
+    NotEnough(ClaimId),
     /// The team still has jobs.
     #[error("team `{0}` has live jobs: cancel them first")]
     TeamInUse(TeamId),

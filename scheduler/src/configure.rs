@@ -214,9 +214,15 @@ fn set_policy(policy: &Policy) -> Result<Fact, Refusal> {
         ("launch_timeout", policy.launch_timeout),
         ("launch_back_off", policy.launch_back_off),
         ("reserve_after", policy.reserve_after),
+        ("grace", policy.grace),
+        ("grace_cap", policy.grace_cap),
+        ("approval_deadline", policy.approval_deadline),
+        ("claim_again_after", policy.claim_again_after),
+        ("minimum_run", policy.minimum_run),
+        ("policy_age", policy.policy_age),
     ];
     for (field, span) in spans {
-        let may_be_zero = field == "reserve_after";
+        let may_be_zero = matches!(field, "reserve_after" | "minimum_run" | "policy_age");
         if span > Millis(366 * Millis::DAY.0) || (span == Millis(0) && !may_be_zero) {
             return Err(invalid(
                 field,

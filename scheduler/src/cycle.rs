@@ -45,6 +45,8 @@ pub(crate) struct Class<'a> {
     pub gpus: MilliGpu,
     /// The longest that it may still run; `None` = no limit.
     pub span: Option<Millis>,
+    /// What is not preemptible runs inside nominal only: nobody could give back what it borrows.
+    pub preemptible: bool,
     pub offers: Vec<Offer<'a>>,
     /// Why these can never run.
     pub never: Vec<Blocker>,
@@ -61,6 +63,7 @@ struct ClassKey<'a> {
     pool: Pool,
     team: &'a TeamId,
     flavours: &'a [FlavourId],
+    preemptible: bool,
     span: Option<Millis>,
 }
 
@@ -114,6 +117,8 @@ pub(crate) struct Cycle<'a> {
     passed_over: Vec<(JobId, usize, usize)>,
     /// Planned starts of this pass by the order alone.
     first: u32,
+    /// What this cycle has placed or holds, besides what runs.
+    pub placed: Vec<(&'a JobSpec, Arc<Placement>)>,
 }
 
 impl<'a> Cycle<'a> {
@@ -133,6 +138,7 @@ impl<'a> Cycle<'a> {
             waited: Vec::new(),
             passed_over: Vec::new(),
             first: 0,
+            placed: Vec::new(),
             state,
             now,
         }
@@ -184,6 +190,7 @@ impl<'a> Cycle<'a> {
             team: &spec.team,
             flavours: &spec.flavours,
             pool: pool_of(spec.kind),
+            preemptible: spec.preemptible,
             shape,
             span,
         };
@@ -274,6 +281,7 @@ impl<'a> Cycle<'a> {
             team: Some(team),
             gpus,
             span: None,
+            preemptible: spec.preemptible,
             offers,
             never: Vec::new(),
             spent: false,
@@ -342,7 +350,7 @@ impl<'a> Cycle<'a> {
 
     /// Offers by borrowing height, each height in order of preference: a second flavour inside nominal is preferred to
     /// borrowing in the first.
-    fn offers_in_order(&self, class: usize) -> Vec<usize> {
+    pub(crate) fn offers_in_order(&self, class: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.classes[class].offers.len()).collect();
         order.sort_by_cached_key(|&offer| self.height(class, offer));
         order
@@ -384,7 +392,7 @@ impl<'a> Cycle<'a> {
     fn try_offer(&mut self, class: usize, offer: usize) -> Option<Arc<Placement>> {
         let Offer { flavour, spot, .. } = self.classes[class].offers[offer];
         let (charge, span) = (self.charge_of(class, offer), self.classes[class].span);
-        let has_quota = charge.is_none_or(|charge| self.has_quota(charge));
+        let has_quota = charge.is_none_or(|charge| self.has_quota(class, charge));
         if self.spots[spot].full || !has_quota {
             return None;
         }
@@ -416,8 +424,18 @@ impl<'a> Cycle<'a> {
         Some(placement)
     }
 
-    pub(crate) fn has_quota(&self, charge: Charge) -> bool {
-        charge.gpus <= self.tree.available(charge.team, charge.flavour)
+    pub(crate) fn has_quota(&self, class: usize, charge: Charge) -> bool {
+        charge.gpus <= self.left(class, charge.team, charge.flavour)
+    }
+
+    /// What a class may still be charged.
+    pub(crate) fn left(&self, class: usize, team: usize, flavour: usize) -> MilliGpu {
+        let available = self.tree.available(team, flavour);
+        if self.classes[class].preemptible {
+            available
+        } else {
+            available.min(self.tree.own_left(team, flavour))
+        }
     }
 
     /// Room for a spot as things stand, or what is missing.
@@ -449,6 +467,7 @@ impl Class<'_> {
             team: None,
             gpus: spec.gpus(),
             span: None,
+            preemptible: spec.preemptible,
             offers: Vec::new(),
             never: vec![blocker],
             spent: false,

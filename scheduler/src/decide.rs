@@ -3,12 +3,13 @@
 //! Every list of events begins with an [`Fact::HourPassed`] for each whole hour that passed since the last one, each at
 //! its exact time, so that usage lines are cut in order whichever command comes first after the hour.
 
+use crate::claim;
 use crate::configure::configure;
 use crate::lifecycle::{Next, Step, next};
 use crate::room::{MAX_CARDS, MAX_PODS};
 use crate::{
     Command, End, Event, Fact, FlavourId, Health, Job, JobId, JobSpec, MilliGpu, Millis, NodeId,
-    PersonId, Phase, Refusal, Report, State, StopCause, TopologyMode,
+    PersonId, Phase, Reclaim, Refusal, Report, State, StopCause, TopologyMode,
 };
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub fn decide(state: &State, command: &Command, now: Millis) -> Result<Vec<Event
     let now = now.max(state.at);
     let facts = match command {
         Command::Submit { owner, spec } => submit(state, owner, spec)?,
-        Command::Cancel { job, by, why } => cancel(live(state, *job)?, by, why.as_ref())?,
+        Command::Cancel { job, by, why } => cancel(state, live(state, *job)?, by, why.as_ref())?,
         Command::SetHealth { node, health, why } => set_health(state, *node, *health, why)?,
         Command::Configure(change) => vec![configure(state, change)?],
         Command::Report {
@@ -36,6 +37,10 @@ pub fn decide(state: &State, command: &Command, now: Millis) -> Result<Vec<Event
             attempt,
             report,
         } => take_report(state, live(state, *job)?, *attempt, report, now)?,
+        Command::ApproveClaim { .. }
+        | Command::DeclineClaim { .. }
+        | Command::DeferClaim { .. }
+        | Command::ProposeVictims { .. } => claim::answer(state, command, now)?,
         Command::Tick => tick(state, now),
     };
     let mut events = hours(state, now);
@@ -51,7 +56,7 @@ pub fn next_due(state: &State) -> Option<Millis> {
     }
     let hour = state.hour + Millis::HOUR;
     let job = state.due.first().map(|&(due, _)| due);
-    Some(job.map_or(hour, |due| due.min(hour)))
+    job.into_iter().chain(claim::due(state)).chain([hour]).min()
 }
 
 /// One event for each whole hour crossed, at its exact time. Before the first event there are none to cut.
@@ -209,17 +214,24 @@ fn check_spans(spec: &JobSpec) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn cancel(job: &Job, by: &PersonId, why: Option<&String>) -> Result<Vec<Fact>, Refusal> {
+fn cancel(
+    state: &State,
+    job: &Job,
+    by: &PersonId,
+    why: Option<&String>,
+) -> Result<Vec<Fact>, Refusal> {
     let cause = StopCause::Person {
         by: by.clone(),
         why: why.cloned(),
     };
     if job.phase == Phase::Queued {
-        return Ok(vec![Fact::JobEnded {
+        let mut facts = claim::gone(state, job.id);
+        facts.push(Fact::JobEnded {
             job: job.id,
             end: End::Cancelled,
             cause: Some(cause),
-        }]);
+        });
+        return Ok(facts);
     }
     // A stop after which it would wait again is turned into its end; any other one ends it already.
     if job.stop.as_ref().is_some_and(|stop| stop.end.is_some()) {
@@ -330,12 +342,16 @@ fn take_report(
         Report::CheckpointSaved { progress, bytes } => {
             let (progress, bytes) = (*progress, *bytes);
             fits(Step::Saved).map(|()| {
-                vec![Fact::CheckpointSaved {
+                let saved = Fact::CheckpointSaved {
                     job: id,
                     attempt,
                     progress,
                     bytes,
-                }]
+                };
+                // What a victim was given time for is done.
+                let goes = job.reclaim.filter(|_| job.stop.is_none());
+                let stop = goes.map(|reclaim| make_room(job, &reclaim));
+                std::iter::once(saved).chain(stop).collect()
             })
         }
         Report::Succeeded => {
@@ -408,6 +424,7 @@ fn stopped(state: &State, job: &Job, now: Millis) -> Vec<Fact> {
         StopCause::Person { .. }
         | StopCause::TimeLimit
         | StopCause::NodeLost { .. }
+        | StopCause::Reclaim { .. }
         | StopCause::Exited { .. } => None,
     };
     vec![Fact::JobRequeued {
@@ -426,12 +443,25 @@ fn back_off(state: &State, job: &Job) -> Millis {
 
 fn tick(state: &State, now: Millis) -> Vec<Fact> {
     let due = state.due.iter().take_while(|&&(due, _)| due <= now);
-    due.filter_map(|(_, id)| on_time(state.jobs.get(id)?))
-        .collect()
+    let jobs = due.filter_map(|(_, id)| on_time(state.jobs.get(id)?, now));
+    jobs.chain(claim::on_time(state, now)).collect()
+}
+
+/// A victim is stopped: it has saved, or its grace is over.
+pub(crate) fn make_room(job: &Job, reclaim: &Reclaim) -> Fact {
+    Fact::StopRequested {
+        job: job.id,
+        attempt: job.attempt,
+        cause: StopCause::Reclaim {
+            claim: reclaim.claim,
+            claimant: reclaim.claimant,
+        },
+        end: None,
+    }
 }
 
 /// What a job's due time means in its phase.
-fn on_time(job: &Job) -> Option<Fact> {
+fn on_time(job: &Job, now: Millis) -> Option<Fact> {
     let (id, attempt) = (job.id, job.attempt);
     let stop = |cause: StopCause, end: Option<End>| Fact::StopRequested {
         job: id,
@@ -444,9 +474,12 @@ fn on_time(job: &Job) -> Option<Fact> {
         Phase::Queued => Some(Fact::JobRequeued {
             job: id,
             attempt,
-            not_before: None,
+            not_before: job.not_before.filter(|&until| until > now),
         }),
         Phase::Admitted | Phase::Starting => Some(stop(StopCause::LaunchTimeout, None)),
+        Phase::Reclaiming if job.runs_until().is_none_or(|until| until > now) => {
+            job.reclaim.map(|reclaim| make_room(job, &reclaim))
+        }
         Phase::Running | Phase::Reclaiming => Some(stop(StopCause::TimeLimit, Some(End::TimedOut))),
         Phase::Recovering => None,
     }

@@ -1,8 +1,8 @@
 //! Everything that can happen. The journal is a list of these; the state is their fold.
 
 use crate::{
-    Cohort, CohortId, End, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId,
-    Placement, Policy, RateCard, Team, TeamId, Topology,
+    Claim, ClaimId, Cohort, CohortId, End, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId,
+    PersonId, Placement, Policy, RateCard, Team, TeamId, Topology, Withdrawal,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -43,6 +43,13 @@ pub enum StopCause {
     Exited {
         /// Exit code.
         code: i32,
+    },
+    /// It makes room for an owner.
+    Reclaim {
+        /// By which claim.
+        claim: ClaimId,
+        /// For whom.
+        claimant: JobId,
     },
 }
 
@@ -167,6 +174,76 @@ pub enum Fact {
         /// How the job ends once the exit is confirmed; `None` = it is queued again.
         end: Option<End>,
     },
+    /// A claim is put to a person, or with other victims than before: nothing has moved.
+    ClaimRequested {
+        /// Whose.
+        job: JobId,
+        /// All of it.
+        claim: Arc<Claim>,
+    },
+    /// A claim may go on: the next cycle plans it anew.
+    ClaimApproved {
+        /// Whose.
+        job: JobId,
+        /// Which.
+        claim: ClaimId,
+        /// By whom; `None` = by its deadline.
+        by: Option<PersonId>,
+    },
+    /// A claim is over: a person says no.
+    ClaimDeclined {
+        /// Whose.
+        job: JobId,
+        /// Which.
+        claim: ClaimId,
+        /// By whom.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+        /// The claimant asks for nothing again before then.
+        again: Millis,
+    },
+    /// The borrower's lead puts a claim off, once.
+    ClaimDeferred {
+        /// Whose.
+        job: JobId,
+        /// Which.
+        claim: ClaimId,
+        /// By whom.
+        by: PersonId,
+        /// The new deadline.
+        deadline: Millis,
+    },
+    /// The decision: the victims' charge leaves, the targets are held.
+    ClaimMade {
+        /// Whose.
+        job: JobId,
+        /// All of it.
+        claim: Arc<Claim>,
+    },
+    /// A claim is given up.
+    ClaimWithdrawn {
+        /// Whose.
+        job: JobId,
+        /// Which.
+        claim: ClaimId,
+        /// Why.
+        #[serde(flatten)]
+        why: Withdrawal,
+        /// The claimant asks for nothing again before then.
+        again: Option<Millis>,
+    },
+    /// A victim is asked to save now.
+    SaveAsked {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// For which claim.
+        claim: ClaimId,
+        /// The end of its grace.
+        until: Millis,
+    },
     /// The exit of every pod is confirmed; the job waits again with its first submit time. Nothing is held or charged.
     JobRequeued {
         /// Which.
@@ -200,6 +277,13 @@ impl Fact {
             | Self::CheckpointStarted { job, .. }
             | Self::CheckpointSaved { job, .. }
             | Self::StopRequested { job, .. }
+            | Self::ClaimRequested { job, .. }
+            | Self::ClaimApproved { job, .. }
+            | Self::ClaimDeclined { job, .. }
+            | Self::ClaimDeferred { job, .. }
+            | Self::ClaimMade { job, .. }
+            | Self::ClaimWithdrawn { job, .. }
+            | Self::SaveAsked { job, .. }
             | Self::JobRequeued { job, .. }
             | Self::JobEnded { job, .. } => Some(*job),
             Self::TopologySet { .. }

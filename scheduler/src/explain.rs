@@ -96,15 +96,21 @@ impl Cycle<'_> {
     }
 
     fn quota_lacks(&self, class: usize, offer: usize) -> Option<Blocker> {
-        let class = &self.classes[class];
-        let ((id, flavour), team) = (class.offers[offer].flavour?, class.team?);
-        let (asks, available) = (class.gpus, self.tree.available(team, flavour));
+        let of_class = &self.classes[class];
+        let ((id, flavour), team) = (of_class.offers[offer].flavour?, of_class.team?);
+        let (asks, available) = (of_class.gpus, self.left(class, team, flavour));
         let short_by = asks.minus(available);
         if short_by == MilliGpu::ZERO {
             return None;
         }
         let (at, mut holders) = match self.tree.short_at(team, flavour, asks) {
             ShortAt::Team => (None, Vec::new()),
+            // Its own, since what is not preemptible does not borrow.
+            ShortAt::Cohort(_)
+                if !of_class.preemptible && asks <= self.tree.available(team, flavour) =>
+            {
+                (None, Vec::new())
+            }
             ShortAt::Cohort(at) => (
                 self.tree.cohort(at).cloned(),
                 self.tree.borrowers(at, flavour),

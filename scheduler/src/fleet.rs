@@ -1,6 +1,6 @@
 //! What there is: flavours, the topology, nodes; and who may use it: teams, cohorts, quotas.
 
-use crate::{CohortId, FlavourId, MilliGpu, Millis, Name, NodeId, TeamId};
+use crate::{CohortId, FlavourId, MilliGpu, Millis, Name, NodeId, ReclaimMode, TeamId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -112,6 +112,9 @@ pub struct Cohort {
     /// Its weight in fair shares among its siblings, in thousandths (1,000 = 1).
     #[serde(default = "one")]
     pub weight_milli: u64,
+    /// Who decides on the claims of its teams.
+    #[serde(default)]
+    pub reclaim: ReclaimMode,
 }
 
 /// The weight of who says nothing.

@@ -2,10 +2,11 @@
 //!
 //! - A card is taken by exactly the gangs that have it, and never beyond its thousandths; the same for CPU and memory.
 //! - A gang has all of its pods or none, each on whole cards of its flavour or on a share of one.
-//! - `charged` is the sum over admitted, starting, running, reclaiming and recovering jobs.
+//! - `charged` is the sum over admitted, starting, running and recovering jobs: a victim's leaves when it is taken.
 //! - Own and borrowed add up to what a job has; a team's own parts stay inside its nominal, its borrowed part is what it
 //!   is charged beyond that, and lies on its newest admissions.
 //! - The ledger of who borrows from whom: rows add up to what is borrowed, and nobody lends what it uses.
+//! - What is said of claims in `claim::holds`.
 //! - The lists beside the jobs (the queue, due times, the order of admissions) say what the jobs say.
 
 use crate::{FlavourId, FreeNode, Job, JobId, MilliGpu, NodeId, Phase, State, TeamId};
@@ -20,6 +21,7 @@ pub fn check(state: &State) -> Result<(), String> {
     check_charged(state)?;
     check_entitlements(state)?;
     crate::ledger::check(state)?;
+    crate::claim::check(state)?;
     check_lists(state)
 }
 
@@ -136,7 +138,7 @@ fn check_node(free: &FreeNode, taken: &Taken) -> Result<(), String> {
 fn check_charged(state: &State) -> Result<(), String> {
     let mut charged = BTreeMap::<TeamId, BTreeMap<FlavourId, MilliGpu>>::new();
     for job in state.jobs.values() {
-        let Some(allocation) = &job.allocation else {
+        let Some(allocation) = job.allocation.as_ref().filter(|_| job.is_charged()) else {
             continue;
         };
         let Some(flavour) = &allocation.placement.flavour else {
@@ -166,9 +168,8 @@ fn check_entitlements(state: &State) -> Result<(), String> {
         .map(Vec::len)
         .sum::<usize>();
     let charged = |job: &&Job| {
-        job.allocation
-            .as_ref()
-            .is_some_and(|allocation| allocation.placement.flavour.is_some())
+        let allocation = job.allocation.as_ref().filter(|_| job.is_charged());
+        allocation.is_some_and(|allocation| allocation.placement.flavour.is_some())
     };
     let charged = state.jobs.values().filter(charged).count();
     ensure(listed == charged, || {

@@ -2,7 +2,8 @@
 
 use crate::state::Turn;
 use crate::{
-    FlavourId, JobId, MilliGpu, Millis, Name, NodeId, PersonId, Policy, StopCause, TeamId,
+    Eviction, FlavourId, JobId, MilliGpu, Millis, Name, NodeId, PersonId, Policy, Reclaim,
+    StopCause, TeamId,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -251,12 +252,32 @@ pub struct Job {
     pub stop: Option<StopRequest>,
     /// Not tried again before then (back-off after a failed launch).
     pub not_before: Option<Millis>,
+    /// The claim that it makes room for.
+    #[serde(default)]
+    pub reclaim: Option<Reclaim>,
+    /// When it was taken: those of the last day, and those for claimants that still live.
+    #[serde(default)]
+    pub evictions: Vec<Eviction>,
+    /// Makes no claim before then: one was refused.
+    #[serde(default)]
+    pub no_claim_before: Option<Millis>,
 }
 
 impl Job {
     /// Its place in the order of the cycle while it waits.
     pub(crate) fn turn(&self) -> Turn {
         (Reverse(self.spec.priority), self.submitted, self.id)
+    }
+
+    /// When its time is used up; `None` before all pods are up, and without a limit. At least a moment is left: a job that
+    /// comes up with its time used up is stopped at once.
+    pub(crate) fn runs_until(&self) -> Option<Millis> {
+        Some(self.allocation.as_ref()?.started? + self.spec.time_limit?.since(self.ran))
+    }
+
+    /// True while its GPUs count in its team's charge: a victim's leave at the decision to take it.
+    pub(crate) fn is_charged(&self) -> bool {
+        self.allocation.is_some() && self.phase != Phase::Reclaiming
     }
 
     /// When the clock next concerns it: the end of its back-off, of its launch or of its time. `None` = never, or not
@@ -266,13 +287,17 @@ impl Job {
             return None;
         }
         match self.phase {
-            Phase::Queued => self.not_before,
+            Phase::Queued => [self.not_before, self.no_claim_before]
+                .into_iter()
+                .flatten()
+                .min(),
             Phase::Admitted | Phase::Starting => {
                 Some(self.allocation.as_ref()?.admitted + policy.launch_timeout)
             }
-            Phase::Running | Phase::Reclaiming => {
-                // At least a moment is left: a job that comes up with its time used up is stopped at once.
-                Some(self.allocation.as_ref()?.started? + self.spec.time_limit?.since(self.ran))
+            Phase::Running => self.runs_until(),
+            Phase::Reclaiming => {
+                let grace = self.reclaim.map(|reclaim| reclaim.until);
+                grace.into_iter().chain(self.runs_until()).min()
             }
             Phase::Recovering => None,
         }

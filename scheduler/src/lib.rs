@@ -23,6 +23,7 @@
 //!   holds both for it. **backfill**: what starts behind it without making it later.
 //! - **share**: how much a team or cohort is charged above its own, of what can be lent, by weight.
 //! - **segment**: an equal part of a gang that stays inside one domain (Kueue: slice of a podset).
+//! - **claim**: an owner's demand for what others use: its **victims** are asked to save and go, its targets are **held**.
 //! - **reason**: the typed, true answer to "why does it wait?".
 //! - **usage line**: GPUs x time held by one job with one entitlement in one phase; a bill is a sum of them.
 //!
@@ -30,11 +31,12 @@
 //! [`decide()`] reads a command and writes facts; the phases of a job are one table, `lifecycle`. [`apply()`] folds facts, and
 //! keeps three lists beside the jobs: the queue in order, due times, and admissions by team and flavour. [`plan()`] walks
 //! the queue once over a scratch (`cycle`) of quota (`quota`) and room (`room`, `place`) as integers; `maximum` says
-//! what can never run, `order` who is next, `backfill` who must not be made later, `explain` why each one left waits. [`Meter`] folds the same
-//! facts into usage lines; [`Cost`] prices them. [`invariants::check`] is what must hold after every fact.
+//! what can never run, `order` who is next, `claim` who is taken for whom, `backfill` who must not be made later, `explain`
+//! why each one left waits. [`Meter`] folds the same facts into usage lines; [`Cost`] prices them. [`invariants::check`] is
+//! what must hold after every fact.
 //!
 //! # Deliberately absent
-//! - Claims (reclaim, preemption) and replacements by a spare: their places in the cycle are listed in its order.
+//! - Replacements by a spare, and elastic gangs that shrink for a claim.
 //! - Slices of a card, elastic gangs, dependencies, limits per person, the idle clock of notebooks.
 //! - `exclusive` topology requests. A "never" of a topology counts nodes that are down, but no spares.
 
@@ -42,6 +44,7 @@
 
 mod apply;
 mod backfill;
+mod claim;
 mod command;
 mod configure;
 mod count;
@@ -72,6 +75,10 @@ mod state;
 mod units;
 
 pub use apply::apply;
+pub use claim::{
+    Alternative, Basis, Claim, ClaimId, Eviction, Price, Reclaim, ReclaimMode, Stage, Victim, Way,
+    Withdrawal, WithinTeam,
+};
 pub use command::{Command, Configure, Refusal, Report};
 pub use decide::{decide, next_due};
 pub use event::{Event, Fact, StopCause};

@@ -17,6 +17,8 @@ pub(crate) enum Step {
     Saved,
     /// A stop was asked for.
     Stop,
+    /// It is taken for a claim: its charge leaves.
+    Reclaim,
     /// A pod was lost: what is left of the gang is being stopped.
     Lose,
     /// Confirmed gone; it waits again, or its back-off is over.
@@ -40,15 +42,16 @@ pub(crate) enum Next {
 pub(crate) fn next(phase: Phase, step: Step) -> Next {
     use Next::{Gone, Never, To};
     use Phase::{Admitted, Queued, Reclaiming, Recovering, Running, Starting};
-    use Step::{Admit, Bind, End, Lose, Requeue, Save, Saved, Start, Stop};
+    use Step::{Admit, Bind, End, Lose, Reclaim, Requeue, Save, Saved, Start, Stop};
     match (phase, step) {
         (Queued, Admit) => To(Admitted),
         (Queued, Requeue) => To(Queued),
         (Queued, End) => Gone,
-        (Queued, Bind | Start | Save | Saved | Stop | Lose) => Never,
+        (Queued, Bind | Start | Save | Saved | Stop | Reclaim | Lose) => Never,
 
         (Admitted, Bind) => To(Starting),
         (Admitted, Stop) => To(Admitted),
+        (Admitted, Reclaim) => To(Reclaiming),
         (Admitted, Lose) => To(Recovering),
         (Admitted, Requeue) => To(Queued),
         (Admitted, End) => Gone,
@@ -56,28 +59,30 @@ pub(crate) fn next(phase: Phase, step: Step) -> Next {
 
         (Starting, Start) => To(Running),
         (Starting, Stop) => To(Starting),
+        (Starting, Reclaim) => To(Reclaiming),
         (Starting, Lose) => To(Recovering),
         (Starting, Requeue) => To(Queued),
         (Starting, End) => Gone,
         (Starting, Admit | Bind | Save | Saved) => Never,
 
         (Running, Save | Saved | Stop) => To(Running),
+        (Running, Reclaim) => To(Reclaiming),
         (Running, Lose) => To(Recovering),
         (Running, Requeue) => To(Queued),
         (Running, End) => Gone,
         (Running, Admit | Bind | Start) => Never,
 
-        (Reclaiming, Save | Saved | Stop) => To(Reclaiming),
-        (Reclaiming, Lose) => To(Recovering),
+        // One that was taken on its way up may still be bound. One that loses a pod goes on leaving: its charge is gone.
+        (Reclaiming, Bind | Save | Saved | Stop | Lose) => To(Reclaiming),
         (Reclaiming, Requeue) => To(Queued),
         (Reclaiming, End) => Gone,
-        (Reclaiming, Admit | Bind | Start) => Never,
+        (Reclaiming, Admit | Start | Reclaim) => Never,
 
         // A save that was durable just before the loss may be told just after it.
         (Recovering, Saved | Stop | Lose) => To(Recovering),
         (Recovering, Requeue) => To(Queued),
         (Recovering, End) => Gone,
-        (Recovering, Admit | Bind | Start | Save) => Never,
+        (Recovering, Admit | Bind | Start | Save | Reclaim) => Never,
     }
 }
 
@@ -118,8 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_pod_makes_every_gang_recover() {
-        for phase in PHASES.into_iter().filter(|&phase| phase != Phase::Queued) {
+    fn a_lost_pod_makes_every_gang_recover_that_is_not_leaving() {
+        let leaves = |phase: &Phase| matches!(phase, Phase::Queued | Phase::Reclaiming);
+        assert_eq!(
+            next(Phase::Reclaiming, Step::Lose),
+            Next::To(Phase::Reclaiming)
+        );
+        for phase in PHASES.into_iter().filter(|phase| !leaves(phase)) {
             assert_eq!(
                 next(phase, Step::Lose),
                 Next::To(Phase::Recovering),

@@ -102,7 +102,10 @@ fn exceeded(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Vec<Blocker> {
             exceeds(spec.gpus(), of_fleet.told, Scope::Fleet);
         }
         if let Some(team) = cycle.tree.team(&spec.team) {
-            let maximum = cycle.tree.maximum(team, index);
+            let maximum = match spec.preemptible {
+                true => cycle.tree.maximum(team, index),
+                false => (cycle.tree.maximum(team, index)).min(cycle.tree.nominal(team, index)),
+            };
             exceeds(
                 spec.gpus(),
                 maximum,
@@ -143,6 +146,7 @@ fn precedence(blocker: &Blocker) -> u8 {
         } => 4,
         Blocker::NoMatchingFlavour { .. }
         | Blocker::BackOff { .. }
+        | Blocker::Claim { .. }
         | Blocker::Quota { .. }
         | Blocker::BehindReservation { .. }
         | Blocker::Room { .. } => 5,

@@ -5,7 +5,7 @@ use crate::{
     Event, Fact, FlavourId, JobId, MilliGpu, MilliGpuMs, Millis, PersonId, State, StopCause, TeamId,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Inside the team's nominal, or beyond it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -161,7 +161,22 @@ impl Meter {
                 .values_mut()
                 .filter(|open| open.up)
                 .for_each(|open| open.cut(at, &mut lines)),
+            Fact::ClaimMade { claim, .. } => {
+                // What the victims leave behind is laid anew on the others of their teams.
+                let teams: BTreeSet<_> = claim.victims.iter().map(|victim| &victim.team).collect();
+                for team in teams {
+                    let laid = state.laid.get(team);
+                    let flavours = laid.into_iter().flat_map(BTreeMap::keys);
+                    flavours.for_each(|flavour| self.follow(state, team, flavour, at, &mut lines));
+                }
+            }
             Fact::StopRequested { .. }
+            | Fact::ClaimRequested { .. }
+            | Fact::ClaimApproved { .. }
+            | Fact::ClaimDeclined { .. }
+            | Fact::ClaimDeferred { .. }
+            | Fact::ClaimWithdrawn { .. }
+            | Fact::SaveAsked { .. }
             | Fact::JobSubmitted { .. }
             | Fact::TopologySet { .. }
             | Fact::FlavourSet { .. }

@@ -161,6 +161,15 @@ impl Shape {
         }
     }
 
+    /// What has to be met, in a yard of so many levels.
+    pub(crate) fn target(&self, levels: usize) -> Target {
+        match self.last_wish() {
+            Wish::Within(level) => Target::Within(level.min(levels)),
+            Wish::Segments(level, pods) => Target::Segments(level.min(levels), pods),
+            Wish::Anywhere => Target::Anywhere,
+        }
+    }
+
     /// True when one pod is all there is.
     fn is_single(&self) -> bool {
         self.pods == 1
@@ -182,6 +191,17 @@ impl Least {
     pub(crate) fn units_in(&self, pods: u32) -> u64 {
         u64::from(pods / self.size.max(1))
     }
+}
+
+/// What a request must have, whatever it would prefer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// All of it inside one domain of the level.
+    Within(usize),
+    /// Segments of so many pods, each inside one domain of the level.
+    Segments(usize, u32),
+    /// Anywhere.
+    Anywhere,
 }
 
 /// Room that is too small: what was asked for and the best there is.

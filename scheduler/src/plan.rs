@@ -1,8 +1,9 @@
 //! The cycle: who starts now, and why the others wait.
 //!
-//! 1. Settle, 2. advance claims: their facts are folded before a cycle; claims come later.
-//! 3. **Order**: `order`, six keys. (Claims with held room go before these.)
-//! 4. **Admit**: quota, then placement. Flavours in order of preference, those that stay inside nominal before those
+//! 1. Settle: its facts are folded before a cycle. 2. **Advance claims** in flight: those whose room is free start, the
+//!    others hold it.
+//! 3. **Order**: `order`, six keys. Claims with held room went before these.
+//! 4. **Admit**: quota, then placement, or a claim, once all that start without one have. Flavours in order of preference, those that stay inside nominal before those
 //!    that borrow.
 //! 5. **Reserve and backfill**: `backfill`. Those that cannot start get planned starts; what starts behind them keeps off
 //!    what these hold, or ends before.
@@ -11,13 +12,15 @@
 //! Within a cycle room and quota only shrink. So what was too big once stays too big: no shape is sought twice.
 
 use crate::backfill::known;
+use crate::claim::{Hunt, claim_of, hold_room, make_claims, review};
 use crate::cycle::Cycle;
 use crate::decide::check_spec;
 use crate::explain::explain;
 use crate::order::Order;
 use crate::state::Turn;
 use crate::{
-    Blocker, Event, Fact, JobId, JobSpec, Millis, Placement, Priority, Reason, Refusal, State,
+    Blocker, Event, Fact, JobId, JobSpec, Millis, Placement, Priority, Reason, Refusal, Stage,
+    State, apply,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -56,18 +59,72 @@ pub struct Plan {
 }
 
 /// Decides one cycle.
+///
+/// A claim changes what others may have: after one the cycle goes round again, on what is then decided.
 pub fn plan(state: &State, now: Millis) -> Plan {
-    let jobs: Vec<_> = state
-        .queue
-        .iter()
-        .filter_map(|turn| Candidate::of(state, turn))
-        .collect();
-    let mut walk = Walk::of(state, now.max(state.at), &jobs);
-    while walk.pass(None) {}
-    let waiting = walk.explain();
+    let now = now.max(state.at);
+    let mut round = Round::of(state, now, Claims::Made);
+    if !round.again {
+        return round.plan;
+    }
+    let (mut after, mut events) = (state.clone(), Vec::new());
+    for rounds in 1..=ROUNDS {
+        let done = &round.plan.events;
+        done.iter().for_each(|event| apply(&mut after, event));
+        events.append(&mut round.plan.events);
+        let claims = match (round.again, rounds) {
+            (false, _) => break,
+            // Whoever is still left asks again in the next cycle.
+            (true, ROUNDS) => Claims::Left,
+            (true, _) => Claims::Made,
+        };
+        round = Round::of(&after, now, claims);
+    }
+    events.append(&mut round.plan.events);
     Plan {
-        events: walk.events,
-        waiting,
+        events,
+        waiting: round.plan.waiting,
+    }
+}
+
+/// The most rounds of one cycle.
+const ROUNDS: u32 = 16;
+
+/// Whether a round makes claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claims {
+    Made,
+    Left,
+}
+
+/// One round of a cycle.
+struct Round {
+    plan: Plan,
+    /// Claims were made, fulfilled or given up: what is told of those left waiting is not the last word.
+    again: bool,
+}
+
+impl Round {
+    fn of(state: &State, now: Millis, claims: Claims) -> Self {
+        let jobs: Vec<_> = state
+            .queue
+            .iter()
+            .filter_map(|turn| Candidate::of(state, turn))
+            .collect();
+        let mut walk = Walk::of(state, now, &jobs);
+        let mut again = !walk.events.is_empty();
+        while walk.pass(None) {}
+        if claims == Claims::Made {
+            let facts = walk.claim();
+            again |= !facts.is_empty();
+            walk.events.extend(facts);
+        }
+        let waiting = if again { Vec::new() } else { walk.explain() };
+        let events = walk.events;
+        Self {
+            plan: Plan { events, waiting },
+            again,
+        }
     }
 }
 
@@ -123,6 +180,8 @@ struct Walk<'a, 'b> {
     classes: Vec<usize>,
     /// Not started so far, in order of priority, submit time and id.
     left: Vec<usize>,
+    /// Claimants that wait for the room that is held for them.
+    holding: Vec<usize>,
     /// The last pass's order.
     order: Vec<usize>,
     events: Vec<Event>,
@@ -135,12 +194,17 @@ impl<'a, 'b> Walk<'a, 'b> {
             .iter()
             .map(|job| cycle.class(job.spec, job.span))
             .collect();
+        let advanced = hold_room(&mut cycle, None);
         cycle.find_waited(jobs, &classes);
+        let is_held = |index: &usize| advanced.waiting.contains(&jobs[*index].id);
+        let is_left =
+            |index: &usize| !is_held(index) && !advanced.started.contains(&jobs[*index].id);
         Self {
             classes,
-            left: (0..jobs.len()).collect(),
+            left: (0..jobs.len()).filter(is_left).collect(),
+            holding: (0..jobs.len()).filter(is_held).collect(),
             order: Vec::with_capacity(jobs.len()),
-            events: Vec::new(),
+            events: advanced.events,
             cycle,
             jobs,
         }
@@ -159,6 +223,7 @@ impl<'a, 'b> Walk<'a, 'b> {
                 self.order.push(index);
                 continue;
             };
+            cycle.placed.push((job.spec, placement.clone()));
             self.events.push(Event {
                 at: cycle.now,
                 fact: Fact::JobAdmitted {
@@ -179,19 +244,42 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.events.len() > started_before
     }
 
-    /// Why each job that is left waits, in order.
+    /// Claims of those that are left.
+    fn claim(&mut self) -> Vec<Event> {
+        let claims = self.cycle.state.claims.values();
+        let mut open = claims.filter(|claim| claim.stage != Stage::Made);
+        if self.order.is_empty() && open.next().is_none() {
+            return Vec::new();
+        }
+        let left = self.order.iter();
+        let asking: Vec<_> = left
+            .map(|&index| (&self.jobs[index], self.classes[index]))
+            .collect();
+        let mut hunt = Hunt::of(&mut self.cycle);
+        let mut facts = review(&mut self.cycle, &mut hunt);
+        facts.extend(make_claims(&mut self.cycle, &mut hunt, &asking));
+        facts
+    }
+
+    /// Why each job that is left waits, in order; first those whose room is held.
     fn explain(&mut self) -> Vec<Waiting> {
         self.cycle.plan_passed_over();
         let mut positions = BTreeMap::<Option<usize>, u32>::new();
         let mut waiting = Vec::with_capacity(self.order.len());
+        let held = self.holding.iter().map(|&index| (index, None));
+        let left = self.order.iter().enumerate();
+        let left = left.map(|(rank, &index)| (index, Some(rank)));
+        let all: Vec<_> = held.chain(left).collect();
         let planned = self.cycle.backfill.reservations.iter().map(|planned| {
             let (at, placement) = (known(planned.at), planned.placement.clone());
             (planned.rank, PlannedStart { at, placement })
         });
         let mut planned: BTreeMap<usize, PlannedStart> = planned.collect();
-        for (rank, &index) in self.order.iter().enumerate() {
-            let class = self.classes[index];
-            let reason = explain(&mut self.cycle, &self.jobs[index], class, rank);
+        for (index, rank) in all {
+            let (job, class) = (&self.jobs[index], self.classes[index]);
+            let claim = claim_of(self.cycle.state, job.id);
+            let reason =
+                claim.unwrap_or_else(|| explain(&mut self.cycle, job, class, rank.unwrap_or(0)));
             let team = self.cycle.classes[class].team;
             let position = (!reason.never()).then(|| {
                 let position = positions.entry(team).or_default();
@@ -199,10 +287,10 @@ impl<'a, 'b> Walk<'a, 'b> {
                 *position
             });
             waiting.push(Waiting {
-                job: self.jobs[index].id,
+                job: job.id,
                 position,
                 reason,
-                planned: planned.remove(&rank),
+                planned: rank.and_then(|rank| planned.remove(&rank)),
             });
         }
         waiting

@@ -1,6 +1,6 @@
 //! The numbers that an admin may change, with their defaults, in one table.
 
-use crate::Millis;
+use crate::{Millis, WithinTeam};
 use serde::{Deserialize, Serialize};
 
 /// Every default of the engine. Times are spans.
@@ -23,6 +23,24 @@ pub struct Policy {
     pub half_life: Millis,
     /// What past use decides in the order of teams (breaks ties of the current share; Slurm: leads).
     pub use_order: UseOrder,
+    /// A victim has at least so long to save (5 min; Kubernetes' `terminationGracePeriodSeconds`: 30 s; Slurm's `GraceTime`: 0).
+    pub grace: Millis,
+    /// And at most so long, however long its save takes (20 min).
+    pub grace_cap: Millis,
+    /// By when a person answers a request (10 min).
+    pub approval_deadline: Millis,
+    /// A claimant that was refused asks again after this (60 min).
+    pub claim_again_after: Millis,
+    /// Whoever runs for less is taken last by an owner, and by nobody else (10 min; Slurm's `PreemptExemptTime`: 0).
+    pub minimum_run: Millis,
+    /// Whoever was taken so often in a day is taken last by an owner, and by nobody else (3).
+    pub preemption_budget: u32,
+    /// Unsaved work, at most, of a job that reports no checkpoints (60 min).
+    pub policy_age: Millis,
+    /// Borrowers may take from borrowers with a larger share (yes; Kueue's `reclaimWithinCohort` with fair sharing).
+    pub fair_reclaim: bool,
+    /// Whether a team's jobs are taken for others of it (never).
+    pub within_team: WithinTeam,
 }
 
 /// What past use decides in the order.
@@ -53,6 +71,15 @@ impl Default for Policy {
             reservations: 8,
             half_life: Millis::hours(7 * 24),
             use_order: UseOrder::BreaksTies,
+            grace: Millis::minutes(5),
+            grace_cap: Millis::minutes(20),
+            approval_deadline: Millis::minutes(10),
+            claim_again_after: Millis::minutes(60),
+            minimum_run: Millis::minutes(10),
+            preemption_budget: 3,
+            policy_age: Millis::minutes(60),
+            fair_reclaim: true,
+            within_team: WithinTeam::Never,
         }
     }
 }

@@ -73,7 +73,8 @@ pub fn quota_figures(state: &State, team: &TeamId, flavour: &FlavourId) -> Quota
     else {
         return QuotaFigures::default();
     };
-    let tree = QuotaTree::of(state);
+    let mut tree = QuotaTree::of(state);
+    tree.charge_claims(state);
     let (Some(node), Some(flavour_index)) = (tree.team(team), tree.flavour(flavour)) else {
         return QuotaFigures::default();
     };
@@ -512,5 +513,6 @@ impl<'a> QuotaTree<'a> {
     }
 }
 
+mod levels;
 #[cfg(test)]
 mod tests;

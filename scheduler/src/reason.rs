@@ -1,6 +1,6 @@
 //! Why a job waits: typed, true, one dominant by a fixed precedence.
 
-use crate::{CohortId, FlavourId, JobId, MilliGpu, Millis, Name, TeamId};
+use crate::{ClaimId, CohortId, FlavourId, JobId, MilliGpu, Millis, Name, Stage, TeamId};
 use serde::{Deserialize, Serialize};
 
 /// Whose maximum a request exceeds.
@@ -94,6 +94,17 @@ pub enum Blocker {
         best_domain: Option<Name>,
         /// Segments asked and the most that fit at once; `None` without segments.
         segments: Option<(u32, u32)>,
+    },
+    /// Its own claim is in flight: it starts when those it names are gone.
+    Claim {
+        /// Which.
+        claim: ClaimId,
+        /// How far it has come.
+        stage: Stage,
+        /// Jobs that have to go, and have not gone.
+        leaving: Vec<JobId>,
+        /// Requested: when the deadline decides. Made: when the last grace is over.
+        until: Millis,
     },
 }
 

@@ -2,8 +2,8 @@
 
 use crate::standby::stood_in_for;
 use crate::{
-    FlavourId, FreeNode, Health, JobKind, JobSpec, MilliGpu, Name, Node, NodeId, PodPlace, Pool,
-    State,
+    FlavourId, FreeNode, Health, JobKind, JobSpec, MilliGpu, Name, Node, NodeId, Placement,
+    PodPlace, Pool, State,
 };
 use std::collections::BTreeSet;
 
@@ -198,6 +198,15 @@ impl Free {
         }
     }
 
+    /// True when a pod's very cards are free.
+    fn has(&self, pod: PodPlace, ask: &PodAsk) -> bool {
+        let mut cards = (0..usize::from(MAX_CARDS)).filter(|card| pod.cards & (1 << card) != 0);
+        self.open
+            && cards.all(|card| self.cards[card] >= pod.milli)
+            && self.cpu_milli >= ask.cpu_milli
+            && self.memory_mib >= ask.memory_mib
+    }
+
     /// Takes one pod; the caller knows that it fits.
     pub(crate) fn take(&mut self, node: NodeId, ask: &PodAsk) -> PodPlace {
         self.cpu_milli = self.cpu_milli.saturating_sub(ask.cpu_milli);
@@ -235,10 +244,13 @@ pub(crate) enum View {
 }
 
 /// What is free on every node, in order of id: the scratch of one cycle.
+#[derive(Clone)]
 pub(crate) struct Room {
     pub free: Vec<Free>,
     /// Nodes that something was taken from, in order: what was counted before catches up with it.
     pub taken: Vec<u32>,
+    /// Ids of the nodes.
+    pub ids: Vec<NodeId>,
 }
 
 impl Room {
@@ -258,7 +270,52 @@ impl Room {
         Self {
             free: nodes.collect(),
             taken: Vec::new(),
+            ids: state.nodes.keys().copied().collect(),
         }
+    }
+
+    /// A node's index.
+    pub(crate) fn index(&self, node: NodeId) -> Option<usize> {
+        self.ids.binary_search(&node).ok()
+    }
+
+    /// Gives a gang's cards back.
+    pub(crate) fn put(&mut self, spec: &JobSpec, placement: &Placement) {
+        self.each_pod(spec, placement, Free::give_back);
+    }
+
+    /// Takes a gang's very cards, as far as they are free: nobody else gets them.
+    pub(crate) fn hold(&mut self, spec: &JobSpec, placement: &Placement) {
+        self.each_pod(spec, placement, Free::take_place);
+    }
+
+    fn each_pod(
+        &mut self,
+        spec: &JobSpec,
+        placement: &Placement,
+        change: fn(&mut Free, PodPlace, &PodAsk),
+    ) {
+        let ask = PodAsk::of(spec);
+        for &pod in &placement.pods {
+            if let Some(index) = self.index(pod.node) {
+                change(&mut self.free[index], pod, &ask);
+                self.taken.push(index as u32);
+            }
+        }
+    }
+
+    /// True when all of a gang's very cards are free.
+    pub(crate) fn is_free(&self, spec: &JobSpec, placement: &Placement) -> bool {
+        let ask = PodAsk::of(spec);
+        let mut left = self.free.clone();
+        placement.pods.iter().all(|&pod| {
+            let Some(index) = self.index(pod.node) else {
+                return false;
+            };
+            let free = left[index].has(pod, &ask);
+            left[index].take_place(pod, &ask);
+            free
+        })
     }
 
     /// Takes a pod on a node of the yard, by its index there.
@@ -383,6 +440,15 @@ impl<'a> Yard<'a> {
     /// Children of a domain, in the level below.
     pub(crate) fn children(&self, level: usize, domain: usize) -> std::ops::Range<usize> {
         self.starts[level][domain] as usize..self.starts[level][domain + 1] as usize
+    }
+    /// The nodes of a domain.
+    pub(crate) fn nodes_of(&self, level: usize, domain: usize) -> std::ops::Range<usize> {
+        let (mut first, mut last) = (domain, domain + 1);
+        for level in level..self.levels() {
+            let starts = &self.starts[level];
+            (first, last) = (starts[first] as usize, starts[last] as usize);
+        }
+        first..last
     }
     /// Where a node of a [`Room`] is in here, if it is.
     pub(crate) fn place(&self, index: u32) -> Option<usize> {

@@ -1,8 +1,8 @@
 //! The state: what the fold of all events knows. Ended jobs leave it; the store keeps them.
 
 use crate::{
-    Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, Loans, MilliGpu, Millis, Name, Node,
-    NodeId, PastUse, Policy, Priority, RateCard, Team, TeamId, Topology,
+    Claim, ClaimId, Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, Loans, MilliGpu, Millis,
+    Name, Node, NodeId, PastUse, Policy, Priority, RateCard, Team, TeamId, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -91,12 +91,28 @@ pub struct State {
     pub admissions: u64,
     /// Events folded so far.
     pub events: u64,
+    /// Claims that are neither fulfilled nor withdrawn.
+    #[serde(default)]
+    pub claims: BTreeMap<ClaimId, Claim>,
+    /// Claims so far.
+    #[serde(default)]
+    pub claims_ever: u64,
     /// Waiting jobs in the order of the cycle: priority, first submit time, id.
     pub queue: BTreeSet<Turn>,
     /// Jobs of each team and flavour that are charged, oldest admission first. No empty lists.
     pub laid: BTreeMap<TeamId, BTreeMap<FlavourId, Vec<JobId>>>,
     /// When the clock next concerns a job: the end of its back-off, of its launch or of its time.
     pub due: BTreeSet<(Millis, JobId)>,
+}
+
+impl State {
+    /// True when somebody was taken for this job.
+    pub(crate) fn has_evicted_for(&self, claimant: JobId) -> bool {
+        let evictions = self.jobs.values().flat_map(|job| &job.evictions);
+        evictions
+            .into_iter()
+            .any(|eviction| eviction.claimant == claimant)
+    }
 }
 
 /// A waiting job's place in the order of the cycle.

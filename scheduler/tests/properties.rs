@@ -22,6 +22,11 @@ enum Action {
     Health(u32, Health),
     Pass(u64),
     Nominal(usize, u64),
+    /// Somebody answers a claim.
+    Answer(usize, u32),
+    /// The cohort's claims are put to a person, or not.
+    Mode(ReclaimMode),
+    Within(WithinTeam),
     /// The process dies and comes back.
     Crash,
 }
@@ -55,7 +60,13 @@ fn spec() -> impl Strategy<Value = JobSpec> {
     ];
     let segment = prop::option::of(1..4_u32);
     let limit = prop::option::of(10..120_u64);
-    let more = (0..3_u32, 0..2_u64, limit);
+    let save = (5..90_u64, 0..400_u64, any::<bool>());
+    let save = save.prop_map(|(period, save, on_demand)| CheckpointContract {
+        period: Millis::minutes(period),
+        save: Millis::seconds(save),
+        on_demand,
+    });
+    let more = (0..3_u32, 0..2_u64, limit, prop::option::of(save), 0..5_u32);
     (
         0..TEAMS.len(),
         1..5_u32,
@@ -73,7 +84,7 @@ fn spec() -> impl Strategy<Value = JobSpec> {
                 flavours,
                 (mode, level, segment),
                 priority,
-                (budget, cpu, limit),
+                (budget, cpu, limit, checkpoint, fixed),
             )| {
                 let pods = segment.map_or(pods, |segment| pods * segment);
                 let spec = JobSpec {
@@ -83,6 +94,8 @@ fn spec() -> impl Strategy<Value = JobSpec> {
                     restart_budget: budget,
                     cpu_milli_per_pod: cpu * 30_000,
                     time_limit: limit.map(Millis::minutes),
+                    checkpoint,
+                    preemptible: fixed > 0,
                     ..gang(TEAMS[team], pods, 0)
                 };
                 shaped(spec, mode, level, segment)
@@ -120,6 +133,9 @@ fn action() -> impl Strategy<Value = Action> {
         4 => (1..90_u64).prop_map(Action::Pass),
         1 => (0..TEAMS.len(), 0..24_u64).prop_map(|(team, nominal)| Action::Nominal(team, nominal)),
         1 => Just(Action::Crash),
+        2 => (0..8_usize, 0..4_u32).prop_map(|(claim, what)| Action::Answer(claim, what)),
+        1 => prop_oneof![Just(ReclaimMode::Auto), Just(ReclaimMode::Approval)].prop_map(Action::Mode),
+        1 => prop_oneof![Just(WithinTeam::Never), Just(WithinTeam::LowerPriority)].prop_map(Action::Within),
     ]
 }
 
@@ -177,8 +193,45 @@ fn act(world: &mut World, action: &Action) {
             team.quotas.entry("h100".into()).or_default().nominal = MilliGpu::gpus(*nominal);
             world.set(Configure::Team(team));
         }
+        Action::Answer(claim, what) => answer(world, *claim, *what),
+        Action::Mode(mode) => {
+            let mut cohort = world.state.cohorts[&"low".into()].clone();
+            cohort.reclaim = *mode;
+            world.set(Configure::Cohort(cohort));
+        }
+        Action::Within(within_team) => {
+            let policy = Policy {
+                within_team: *within_team,
+                ..world.state.policy.clone()
+            };
+            world.set(Configure::Policy(policy));
+        }
         Action::Crash => crash(world),
     }
+}
+
+fn answer(world: &mut World, claim: usize, what: u32) {
+    let claims: Vec<_> = world.state.claims.values().cloned().collect();
+    if claims.is_empty() {
+        return;
+    }
+    let claim = &claims[claim % claims.len()];
+    let (id, by) = (claim.id, "bea".into());
+    let command = match what {
+        0 => Command::ApproveClaim { claim: id, by },
+        1 => Command::DeclineClaim {
+            claim: id,
+            by,
+            why: None,
+        },
+        2 => Command::DeferClaim { claim: id, by },
+        _ => Command::ProposeVictims {
+            claim: id,
+            by,
+            victims: world.state.jobs.keys().copied().collect(),
+        },
+    };
+    drop(world.command(command));
 }
 
 fn advance(world: &mut World, job: JobId) {
@@ -344,6 +397,7 @@ fn precedence(blocker: &Blocker) -> u8 {
         Blocker::Quota { .. } => 4,
         Blocker::BehindReservation { .. } => 5,
         Blocker::Room { .. } => 6,
+        Blocker::Claim { .. } => 7,
     }
 }
 
@@ -363,6 +417,8 @@ fn starts_without(world: &World, id: JobId, lifted: &[Blocker], ahead: &[JobId])
             }
             Blocker::Room { flavour, .. } => add_block(&mut state, flavour),
             Blocker::BackOff { .. } => state.jobs.get_mut(&id).expect("the job").not_before = None,
+            // Those whom it names are gone, and their jobs with them.
+            Blocker::Claim { leaving, .. } => leaving.iter().for_each(|job| end(&mut state, *job)),
             // The job ahead is not in the queue.
             Blocker::BehindReservation { .. } => {}
             Blocker::Misconfigured { .. }
@@ -374,6 +430,15 @@ fn starts_without(world: &World, id: JobId, lifted: &[Blocker], ahead: &[JobId])
     }
     let started = |event: &Event| matches!(event.fact, Fact::JobAdmitted { job, .. } if job == id);
     plan(&state, world.now).events.iter().any(started)
+}
+
+fn end(state: &mut State, job: JobId) {
+    let fact = Fact::JobEnded {
+        job,
+        end: End::Cancelled,
+        cause: None,
+    };
+    apply(state, &Event { at: state.at, fact });
 }
 
 fn add_block(state: &mut State, flavour: &FlavourId) {

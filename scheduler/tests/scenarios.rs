@@ -56,13 +56,25 @@ fn what_people_see() {
     run_all(include_str!("scenarios/reasons.txt"));
 }
 
+#[test]
+fn claims() {
+    run_all(include_str!("scenarios/claims.txt"));
+}
+
+#[test]
+fn claims_by_people() {
+    run_all(include_str!("scenarios/approval.txt"));
+}
+
 fn run_all(text: &str) {
     let scenarios = text.split("\n== ").skip(1);
     assert!(scenarios.clone().count() > 0, "no scenario in the text");
+    let mut wrong = Vec::new();
     for scenario in scenarios {
         let (title, body) = scenario.split_once('\n').expect("a title and a body");
-        Script::new(title).run(body);
+        wrong.extend(Script::new(title).run(body));
     }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 /// One scenario under way.
@@ -83,7 +95,9 @@ impl<'a> Script<'a> {
         }
     }
 
-    fn run(mut self, body: &str) {
+    /// Runs to the end; what it said otherwise than expected is returned.
+    fn run(mut self, body: &str) -> Vec<String> {
+        let mut wrong = Vec::new();
         let lines: Vec<_> = body
             .lines()
             .map(str::trim)
@@ -104,14 +118,15 @@ impl<'a> Script<'a> {
             index += answers;
             self.said.clear();
             self.obey(command);
-            assert_eq!(
-                self.said,
-                expected,
-                "\nscenario: {}\ncommand: {command}\nit said:\n{}",
-                self.title,
-                self.answer()
-            );
+            if self.said != expected {
+                let answer = self.answer();
+                wrong.push(format!(
+                    "scenario: {}\ncommand: {command}\nit said:\n{answer}",
+                    self.title
+                ));
+            }
         }
+        wrong
     }
 
     fn answer(&self) -> String {
@@ -131,6 +146,11 @@ impl<'a> Script<'a> {
             ["cohort", name, fields @ ..] => {
                 let parent = field(fields, "parent");
                 self.world.cohort(name, parent, &quotas(fields));
+                if field(fields, "reclaim") == Some("approval") {
+                    let mut cohort = self.world.state.cohorts[&(*name).into()].clone();
+                    cohort.reclaim = ReclaimMode::Approval;
+                    self.world.set(Configure::Cohort(cohort));
+                }
             }
             ["policy", setting] => self.policy(setting),
             ["days", days] => {
@@ -142,9 +162,9 @@ impl<'a> Script<'a> {
             ["team", name, fields @ ..] => self.team(name, fields),
             ["submit", name, fields @ ..] => self.submit(name, fields),
             ["cycle"] => self.cycle(),
-            ["run", name] => {
-                let job = self.jobs[*name];
-                self.world.run(job);
+            ["run", names @ ..] => {
+                let jobs: Vec<_> = names.iter().map(|name| self.jobs[*name]).collect();
+                jobs.into_iter().for_each(|job| self.world.run(job));
             }
             ["report", name, what] => {
                 let answer = self.world.report(self.jobs[*name], report(what));
@@ -171,6 +191,16 @@ impl<'a> Script<'a> {
             ["wait", span] => {
                 let events = self.world.pass(millis(span));
                 self.tell(Ok(events));
+            }
+            ["policy", fields @ ..] => self.policy(fields),
+            [
+                "approve" | "decline" | "defer" | "propose",
+                name,
+                others @ ..,
+            ] => {
+                let command = self.answer_to(words[0], self.jobs[*name], others);
+                let answer = self.world.command(command);
+                self.tell(answer);
             }
             ["usage"] => self.usage(),
             ["share", team, flavour] => self.share(team, flavour),
@@ -202,6 +232,41 @@ impl<'a> Script<'a> {
                 ));
             }
             _ => panic!("scenario {}: no such command: {command}", self.title),
+        }
+    }
+
+    fn policy(&mut self, fields: &[&str]) {
+        let mut policy = self.world.state.policy.clone();
+        if field(fields, "within-team").is_some() {
+            policy.within_team = WithinTeam::LowerPriority;
+        }
+        if field(fields, "fair-reclaim").is_some() {
+            policy.fair_reclaim = false;
+        }
+        if let Some(span) = field(fields, "minimum-run") {
+            policy.minimum_run = millis(span);
+        }
+        self.world.set(Configure::Policy(policy));
+    }
+
+    fn answer_to(&self, what: &str, claimant: JobId, others: &[&str]) -> Command {
+        let mut claims = self.world.state.claims.values();
+        let claim = claims.find(|claim| claim.claimant == claimant);
+        let claim = claim.map_or(ClaimId(0), |claim| claim.id);
+        let by = "bea".into();
+        match what {
+            "approve" => Command::ApproveClaim { claim, by },
+            "decline" => Command::DeclineClaim {
+                claim,
+                by,
+                why: None,
+            },
+            "defer" => Command::DeferClaim { claim, by },
+            _ => Command::ProposeVictims {
+                claim,
+                by,
+                victims: others.iter().map(|name| self.jobs[*name]).collect(),
+            },
         }
     }
 
@@ -264,6 +329,17 @@ impl<'a> Script<'a> {
         };
         spec.cpu_milli_per_pod = number(&get("cpu", "0")) * 1_000;
         spec.time_limit = field(fields, "limit").map(millis);
+        spec.preemptible = field(fields, "preemptible") != Some("no");
+        if let Some(save) = field(fields, "save") {
+            let mut parts = save.split(':');
+            let mut next = || millis(parts.next().expect("a period and a save time"));
+            let (period, save) = (next(), next());
+            spec.checkpoint = Some(CheckpointContract {
+                period,
+                save,
+                on_demand: parts.next() != Some("periodic"),
+            });
+        }
         spec.restart_budget = number(&get("budget", "5")) as u32;
         if let Some((mode, level)) =
             field(fields, "topology").and_then(|topology| topology.split_once(':'))
@@ -358,6 +434,7 @@ impl<'a> Script<'a> {
                     }
                     StopCause::LaunchTimeout => "by launch time-out".into(),
                     StopCause::Exited { code } => format!("by exit {code}"),
+                    StopCause::Reclaim { claimant, .. } => format!("for {}", self.job(*claimant)),
                 };
                 let then = end.map_or("to wait again".into(), |end| {
                     format!("to end {end:?}").to_lowercase()
@@ -374,6 +451,53 @@ impl<'a> Script<'a> {
             Fact::JobEnded { job, end, .. } => {
                 format!("{} ended {end:?}", self.job(*job)).to_lowercase()
             }
+            Fact::ClaimRequested { job, claim } => {
+                let seconds = claim
+                    .deadline
+                    .map_or(0, |at| at.since(self.world.now).0 / 1_000);
+                format!(
+                    "{} asks for {}, within {seconds} s",
+                    self.job(*job),
+                    self.of_claim(claim)
+                )
+            }
+            Fact::ClaimMade { job, claim } => {
+                format!("{} takes {}", self.job(*job), self.of_claim(claim))
+            }
+            Fact::ClaimApproved { job, by, .. } => {
+                let by = by
+                    .as_ref()
+                    .map_or("its deadline".into(), ToString::to_string);
+                format!("claim of {} approved by {by}", self.job(*job))
+            }
+            Fact::ClaimDeclined { job, by, .. } => {
+                format!("claim of {} declined by {by}", self.job(*job))
+            }
+            Fact::ClaimDeferred {
+                job, by, deadline, ..
+            } => {
+                let seconds = deadline.since(self.world.now).0 / 1_000;
+                format!(
+                    "claim of {} put off by {by} for {seconds} s",
+                    self.job(*job)
+                )
+            }
+            Fact::ClaimWithdrawn { job, why, .. } => {
+                let why = match why {
+                    Withdrawal::ClaimantGone => "the claimant is gone".into(),
+                    Withdrawal::TargetLost { node } => {
+                        format!("{} is lost", self.world.state.nodes[node].node.name)
+                    }
+                    Withdrawal::QuotaGone => "its quota is gone".into(),
+                    Withdrawal::NothingToTake => "nothing to take".into(),
+                    Withdrawal::Deadline => "its deadline".into(),
+                };
+                format!("claim of {} withdrawn: {why}", self.job(*job))
+            }
+            Fact::SaveAsked { job, until, .. } => {
+                let seconds = until.since(self.world.now).0 / 1_000;
+                format!("{} asked to save within {seconds} s", self.job(*job))
+            }
             Fact::HourPassed => "hour".into(),
             Fact::NodeHealthSet { .. } => return None,
             other => format!("{other:?}")
@@ -384,8 +508,41 @@ impl<'a> Script<'a> {
         })
     }
 
+    fn of_claim(&self, claim: &Claim) -> String {
+        let victims: Vec<_> = claim
+            .victims
+            .iter()
+            .map(|victim| self.job(victim.job))
+            .collect();
+        let nodes = on_nodes(&self.world.state, &claim.placement.pods);
+        let nodes: Vec<_> = nodes.into_iter().map(|(node, _)| node).collect();
+        let right = match &claim.basis {
+            Basis::Owner { height: 0, .. } => "as owner".into(),
+            Basis::Owner { cohort, .. } => {
+                format!(
+                    "inside {}",
+                    cohort.as_ref().map_or("", |cohort| cohort.as_str())
+                )
+            }
+            Basis::Priority => "by priority".into(),
+            Basis::FairShare => "by fair share".into(),
+        };
+        format!("{} from {} {right}", nodes.join(" "), victims.join(" "))
+    }
+
     fn blocker(&self, blocker: &Blocker) -> String {
         match blocker {
+            Blocker::Claim {
+                leaving,
+                until,
+                stage,
+                ..
+            } => {
+                let leaving: Vec<_> = leaving.iter().map(|job| self.job(*job)).collect();
+                let seconds = until.since(self.world.now).0 / 1_000;
+                let stage = format!("{stage:?}").to_lowercase();
+                format!("claim {stage}: {} within {seconds} s", leaving.join(" "))
+            }
             Blocker::Misconfigured { field, names } => format!("misconfigured {field} {names}"),
             Blocker::NoMatchingFlavour { team } => format!("{team} has none of its flavours"),
             Blocker::ExceedsMaximum { asks, limit, of } => {

@@ -194,6 +194,7 @@ fn cohorts_make_no_ring() {
         parent: Some("low".into()),
         quotas: BTreeMap::new(),
         weight_milli: 1_000,
+        reclaim: ReclaimMode::Auto,
     };
     let answer = world.command(Command::Configure(Configure::Cohort(ring)));
     assert!(matches!(answer, Err(Refusal::Invalid { field, .. }) if field == "parent"));

@@ -3,7 +3,7 @@
 use crate::ReasonView;
 use crate::text::{count, gpu_count, gpus, plural};
 use jiff::Timestamp;
-use scheduler::{Blocker, MilliGpu, Millis, Reason, Scope, Waiting};
+use scheduler::{Blocker, ClaimId, MilliGpu, Millis, Reason, Scope, Stage, Waiting};
 
 /// A moment as people read it: `2026-11-30 13:05 UTC`.
 fn moment(at: Millis) -> String {
@@ -53,6 +53,12 @@ pub fn sentence(blocker: &Blocker) -> String {
                 gpus(*available)
             )
         }
+        Blocker::Claim {
+            claim,
+            stage,
+            leaving,
+            until,
+        } => in_flight(*claim, *stage, leaving.len(), *until),
         Blocker::BehindReservation { job, planned } => match planned {
             Some(at) => format!(
                 "would move the planned start of job {job}, which is at {}",
@@ -88,6 +94,22 @@ pub fn sentence(blocker: &Blocker) -> String {
                 ),
             }
         }
+    }
+}
+
+/// A claim under way: whom it waits for, and until when.
+fn in_flight(claim: ClaimId, stage: Stage, leaving: usize, until: Millis) -> String {
+    let jobs = match leaving {
+        0 => "no job is left to go".to_owned(),
+        1 => "1 job has to go".to_owned(),
+        n => format!("{} jobs have to go", count(n as u64)),
+    };
+    let minutes = until.0 / Millis::MINUTE.0 % (24 * 60);
+    let until = format!("{:02}:{:02} UTC", minutes / 60, minutes % 60);
+    match stage {
+        Stage::Requested => format!("claim {claim} waits for an answer until {until}: {jobs}"),
+        Stage::Approved => format!("claim {claim} is approved: {jobs}"),
+        Stage::Made => format!("claim {claim} is in flight: {jobs}, by {until} at the latest"),
     }
 }
 
@@ -171,6 +193,11 @@ fn help(reason: &Reason) -> Vec<String> {
             }
             help
         }
+        Blocker::Claim {
+            stage: Stage::Requested,
+            ..
+        } => vec!["An admin of its cohort can approve it sooner.".into()],
+        Blocker::Claim { .. } => vec!["Nothing: its room is held, and nobody else gets it.".into()],
         Blocker::Room { .. } => vec!["It starts when enough GPUs are free at once.".into()],
     }
 }
@@ -184,6 +211,7 @@ fn code(blocker: &Blocker) -> &'static str {
         Blocker::Quota { .. } => "quota",
         Blocker::BehindReservation { .. } => "behind_reservation",
         Blocker::Room { .. } => "room",
+        Blocker::Claim { .. } => "claim",
     }
 }
 

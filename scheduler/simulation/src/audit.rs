@@ -3,6 +3,10 @@
 //! It is kept from the events and the specs alone, never from the engine's own figures, which it is then compared to:
 //! a mistake would have to be made twice, in two places, to go unseen. Each event costs what it touches.
 
+mod claims;
+
+pub use claims::Tally;
+
 use scheduler::{
     Event, Fact, FlavourId, Health, JobId, JobKind, JobSpec, MilliGpu, MilliGpuMs, Millis, Node,
     NodeId, Placement, Pool, State, TeamId, TopologyMode, UsageLine,
@@ -33,6 +37,8 @@ struct Gang {
     attempt: u32,
     placement: Option<Arc<Placement>>,
     bound: Option<Millis>,
+    /// Its charge has left: it was taken.
+    is_taken: bool,
     /// Held in finished attempts.
     held: MilliGpuMs,
     /// Billed in closed lines.
@@ -45,6 +51,7 @@ pub struct Auditor {
     machines: BTreeMap<NodeId, Machine>,
     gangs: BTreeMap<JobId, Gang>,
     charged: BTreeMap<(TeamId, FlavourId), MilliGpu>,
+    claims: claims::Claims,
     levels: usize,
     level_names: Vec<scheduler::Name>,
     touched: BTreeSet<NodeId>,
@@ -104,7 +111,13 @@ impl Auditor {
         Ok(())
     }
 
+    /// How claims have ended so far.
+    pub fn claims(&self) -> Tally {
+        self.claims.tally
+    }
+
     fn take(&mut self, event: &Event) -> Result<(), String> {
+        self.claims.take(&event.fact)?;
         match &event.fact {
             Fact::TopologySet { topology } => {
                 self.levels = topology.levels.len();
@@ -128,6 +141,7 @@ impl Auditor {
                         attempt: 0,
                         placement: None,
                         bound: None,
+                        is_taken: false,
                         held,
                         metered,
                     },
@@ -159,7 +173,18 @@ impl Auditor {
                     ));
                 }
             }
-            Fact::FlavourSet { .. }
+            Fact::ClaimMade { claim, .. } => {
+                for victim in &claim.victims {
+                    self.discharge(victim.job)?;
+                }
+            }
+            Fact::ClaimRequested { .. }
+            | Fact::ClaimApproved { .. }
+            | Fact::ClaimDeclined { .. }
+            | Fact::ClaimDeferred { .. }
+            | Fact::ClaimWithdrawn { .. }
+            | Fact::SaveAsked { .. }
+            | Fact::FlavourSet { .. }
             | Fact::CohortSet { .. }
             | Fact::CohortRemoved { .. }
             | Fact::TeamSet { .. }
@@ -339,9 +364,24 @@ impl Auditor {
         }
     }
 
+    /// A victim: its charge leaves, what it holds does not.
+    fn discharge(&mut self, job: JobId) -> Result<(), String> {
+        let gang = self.gang(job)?;
+        gang.is_taken = true;
+        let (placement, spec) = (gang.placement.clone(), Arc::clone(&gang.spec));
+        let placement = placement.ok_or_else(|| format!("job {job} is taken and has nothing"))?;
+        if let Some(flavour) = &placement.flavour
+            && let Some(charged) = self.charged.get_mut(&(spec.team.clone(), flavour.clone()))
+        {
+            *charged = charged.minus(spec.gpus());
+        }
+        Ok(())
+    }
+
     /// Every pod of the gang is gone.
     fn release(&mut self, job: JobId, at: Millis) -> Result<(), String> {
         let gang = self.gang(job)?;
+        let is_charged = !std::mem::take(&mut gang.is_taken);
         let (placement, spec, bound) = (
             gang.placement.take(),
             Arc::clone(&gang.spec),
@@ -367,7 +407,7 @@ impl Auditor {
             machine.used_memory_mib -= spec.memory_mib_per_pod;
             self.touched.insert(pod.node);
         }
-        if let Some(flavour) = &placement.flavour
+        if let Some(flavour) = placement.flavour.as_ref().filter(|_| is_charged)
             && let Some(charged) = self.charged.get_mut(&(spec.team.clone(), flavour.clone()))
         {
             *charged = charged.minus(spec.gpus());
@@ -427,6 +467,9 @@ impl Auditor {
         let breach = |what: String| Breach { at: state.at, what };
         scheduler::invariants::check(state).map_err(breach)?;
         self.compare_charges(state).map_err(breach)?;
+        if let Some(left) = self.claims.unanswered() {
+            return Err(breach(left));
+        }
         let running = self
             .gangs
             .values()

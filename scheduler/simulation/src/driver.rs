@@ -280,6 +280,7 @@ fn calls_for_a_cycle(fact: &Fact) -> bool {
             | Fact::GangStarted { .. }
             | Fact::CheckpointStarted { .. }
             | Fact::CheckpointSaved { .. }
+            | Fact::SaveAsked { .. }
             | Fact::HourPassed
     )
 }

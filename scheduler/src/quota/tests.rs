@@ -45,6 +45,7 @@ fn tree(lines: &[Line]) -> State {
                     parent,
                     quotas,
                     weight_milli: 1_000,
+                    reclaim: crate::ReclaimMode::Auto,
                 },
             );
             continue;

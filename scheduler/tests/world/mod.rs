@@ -83,6 +83,7 @@ impl World {
             parent,
             quotas: named(quotas),
             weight_milli: 1_000,
+            reclaim: ReclaimMode::Auto,
         }));
     }
 

@@ -24,6 +24,13 @@ pub(crate) fn kind_of(fact: &Fact) -> &'static str {
         Fact::StopRequested { .. } => "stop_requested",
         Fact::JobRequeued { .. } => "job_requeued",
         Fact::JobEnded { .. } => "job_ended",
+        Fact::ClaimRequested { .. } => "claim_requested",
+        Fact::ClaimApproved { .. } => "claim_approved",
+        Fact::ClaimDeclined { .. } => "claim_declined",
+        Fact::ClaimDeferred { .. } => "claim_deferred",
+        Fact::ClaimMade { .. } => "claim_made",
+        Fact::ClaimWithdrawn { .. } => "claim_withdrawn",
+        Fact::SaveAsked { .. } => "save_asked",
         Fact::HourPassed => "hour_passed",
     }
 }

@@ -3,7 +3,7 @@
 //! Nominals add up to 3,904 of the 4,032 H100 GPUs for batch work and to 496 of the 512 A100: what is left covers a few
 //! broken nodes, so that on an ordinary day no guarantee is short.
 
-use scheduler::{Cohort, CohortId, MilliGpu, Millis, Quota, Team, TeamId};
+use scheduler::{Cohort, CohortId, MilliGpu, Millis, Quota, ReclaimMode, Team, TeamId};
 use std::collections::BTreeMap;
 
 /// The root of the quota tree.
@@ -105,6 +105,9 @@ pub const TEAMS: [TeamRow; 40] = [
     team("operations-ml", "platform", (24, 16), Some(0), 12, (&["incidents", "log-models"], &["log-anomaly", "incident-ranker"])),
 ];
 
+/// Cohorts whose claims a person decides on.
+pub const APPROVED: [&str; 2] = ["risk", "markets"];
+
 /// The cohorts as the engine takes them; the root first.
 pub(super) fn cohorts() -> Vec<Cohort> {
     let root = Cohort {
@@ -112,12 +115,18 @@ pub(super) fn cohorts() -> Vec<Cohort> {
         parent: None,
         quotas: BTreeMap::new(),
         weight_milli: 1_000,
+        reclaim: ReclaimMode::Auto,
     };
     let inner = COHORTS.iter().map(|id| Cohort {
         id: (*id).into(),
         parent: Some(CohortId::from(ROOT)),
         quotas: BTreeMap::new(),
         weight_milli: 1_000,
+        reclaim: if APPROVED.contains(id) {
+            ReclaimMode::Approval
+        } else {
+            ReclaimMode::Auto
+        },
     });
     std::iter::once(root).chain(inner).collect()
 }

@@ -42,6 +42,11 @@ pub fn exit_time(seed: u64, job: JobId, attempt: u32) -> Millis {
     of_attempt(seed, job, attempt).between(4, Millis::seconds(4), Millis::seconds(25))
 }
 
+/// From the request to save until the save begins: the program comes to the end of its step, 1 to 9 s.
+pub fn notice_time(seed: u64, job: JobId, attempt: u32) -> Millis {
+    of_attempt(seed, job, attempt).between(5, Millis::seconds(1), Millis::seconds(9))
+}
+
 /// How long the save that began at `began` stalls the job: the contract's time, give or take a fifth.
 pub fn save_time(seed: u64, job: JobId, began: Millis, contract: &CheckpointContract) -> Millis {
     let fifth = Millis(contract.save.0 / 5);
@@ -176,6 +181,14 @@ fn next_of_running(seed: u64, job: &Job, allocation: &Allocation) -> (Millis, Re
         next = (left(after), Report::Failed { code });
     }
     // The period runs from start to start of two saves; after a save its own time is part of it.
+    if let Some(asked) = job.reclaim.and_then(|reclaim| reclaim.asked) {
+        let save = asked + notice_time(seed, job.id, job.attempt);
+        return if save < next.0 {
+            (save, Report::CheckpointStarted)
+        } else {
+            next
+        };
+    }
     if let Some(contract) = &job.spec.checkpoint {
         let stalled = if mark.at > allocation.started.unwrap_or(mark.at) {
             contract.save

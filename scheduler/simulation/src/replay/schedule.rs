@@ -176,9 +176,10 @@ impl Sink for Count {
     }
 }
 
-/// Whether a gang was stopped for somebody else's sake. The engine has no such cause yet.
+/// Whether a gang was stopped for somebody else's sake.
 fn is_preemption(cause: &StopCause) -> bool {
     match cause {
+        StopCause::Reclaim { .. } => true,
         StopCause::Person { .. }
         | StopCause::TimeLimit
         | StopCause::NodeLost { .. }

@@ -203,6 +203,7 @@ impl Core {
         let gang = event.fact.job().and_then(|job| self.state.jobs.get(&job));
         match (&event.fact, gang) {
             (Fact::JobAdmitted { .. }, Some(gang)) => self.executor.bind(gang),
+            (Fact::SaveAsked { .. }, Some(gang)) => self.executor.save(gang),
             (Fact::StopRequested { .. }, Some(gang)) => self.executor.stop(gang),
             _ => self.executor.recorded(event, &self.state),
         }
@@ -242,6 +243,7 @@ fn calls_for_a_cycle(fact: &Fact) -> bool {
             | Fact::GangStarted { .. }
             | Fact::CheckpointStarted { .. }
             | Fact::CheckpointSaved { .. }
+            | Fact::SaveAsked { .. }
             | Fact::HourPassed
     )
 }

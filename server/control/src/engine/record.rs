@@ -3,7 +3,7 @@
 use crate::store::JobRecord;
 use crate::words;
 use contract::{JobState, SubmitJob};
-use scheduler::{End, Job, Millis, Name, NodeId, Phase, Placement, State, StopCause};
+use scheduler::{End, Job, JobId, Millis, Name, NodeId, Phase, Placement, State, StopCause};
 use std::collections::BTreeSet;
 
 /// A live job's state in every door.
@@ -38,7 +38,21 @@ pub(crate) fn cause_text(cause: &StopCause, state: &State) -> String {
             format!("lost node {}: {what}", node_name(state, *node))
         }
         StopCause::LaunchTimeout => "its pods did not come up in time".to_owned(),
+        StopCause::Reclaim { claim, claimant } => {
+            format!(
+                "makes room for {} (claim {claim})",
+                job_text(state, *claimant)
+            )
+        }
         StopCause::Exited { code } => format!("its program ended with exit code {code}"),
+    }
+}
+
+/// `job 4711 of fraud-ml`, as long as it lives.
+pub(crate) fn job_text(state: &State, job: JobId) -> String {
+    match state.jobs.get(&job) {
+        Some(live) => format!("job {job} of {}", live.spec.team),
+        None => format!("job {job}"),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Events in words.
 
-use crate::engine::record::{cause_text, node_name, place_text};
+use crate::engine::record::{cause_text, job_text, node_name, place_text};
 use crate::period;
 use crate::store::Entry;
 use crate::words;
 use contract::{EventView, gpu_count, plural};
-use scheduler::{End, Fact, State};
+use scheduler::{Claim, End, Fact, State, Withdrawal};
 
 /// A job's event as doors show it.
 pub(crate) fn view(entry: &Entry, state: &State) -> EventView {
@@ -83,6 +83,40 @@ fn text(fact: &Fact, state: &State) -> String {
                 words::health(*health)
             )
         }
+        Fact::ClaimRequested { claim, .. } => claim_text("asks for", claim, state),
+        Fact::ClaimMade { claim, .. } => claim_text("takes", claim, state),
+        Fact::ClaimApproved { claim, by, .. } => match by {
+            Some(by) => format!("Claim {claim} approved by {by}"),
+            None => format!("Claim {claim} approved by its deadline: the GPUs are the team's own"),
+        },
+        Fact::ClaimDeclined { claim, by, why, .. } => {
+            let why = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+            format!("Claim {claim} declined by {by}{why}")
+        }
+        Fact::ClaimDeferred {
+            claim,
+            by,
+            deadline,
+            ..
+        } => format!(
+            "Claim {claim} put off by {by} until {}",
+            period::instant(*deadline)
+        ),
+        Fact::ClaimWithdrawn { claim, why, .. } => {
+            format!("Claim {claim} withdrawn: {}", withdrawal_text(why, state))
+        }
+        Fact::SaveAsked {
+            job, claim, until, ..
+        } => {
+            let reclaim = state.jobs.get(job).and_then(|job| job.reclaim);
+            let whom = reclaim.map_or(String::new(), |reclaim| {
+                format!(" to make room for {}", job_text(state, reclaim.claimant))
+            });
+            format!(
+                "Asked to save and go by {}{whom} (claim {claim})",
+                period::instant(*until)
+            )
+        }
         Fact::TopologySet { .. }
         | Fact::FlavourSet { .. }
         | Fact::CohortSet { .. }
@@ -93,6 +127,35 @@ fn text(fact: &Fact, state: &State) -> String {
         | Fact::PolicySet { .. }
         | Fact::RateCardSet { .. }
         | Fact::HourPassed => words::kind_of(fact).replace('_', " "),
+    }
+}
+
+fn claim_text(verb: &str, claim: &Claim, state: &State) -> String {
+    let jobs: Vec<String> = claim
+        .victims
+        .iter()
+        .map(|victim| victim.job.to_string())
+        .collect();
+    format!(
+        "Claim {} {verb} the {} of job{} {}, to start on {}",
+        claim.id,
+        gpu_count(claim.taken()),
+        if jobs.len() == 1 { "" } else { "s" },
+        jobs.join(", "),
+        place_text(&claim.placement, state)
+    )
+}
+
+/// Why a claim was given up, in words.
+pub(crate) fn withdrawal_text(why: &Withdrawal, state: &State) -> String {
+    match why {
+        Withdrawal::ClaimantGone => "its job was cancelled".to_owned(),
+        Withdrawal::TargetLost { node } => {
+            format!("node {} takes no work any more", node_name(state, *node))
+        }
+        Withdrawal::QuotaGone => "the quota that it stood on was cut".to_owned(),
+        Withdrawal::NothingToTake => "what it asked for does not help any more".to_owned(),
+        Withdrawal::Deadline => "nobody approved it in time".to_owned(),
     }
 }
 

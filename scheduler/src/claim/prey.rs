@@ -1,0 +1,218 @@
+//! Who may be taken.
+//!
+//! - By an owner (a claim inside level L): preemptible jobs with a borrowed part, of teams that borrow from outside L.
+//! - By a borrower, with `fair_reclaim`: the same, of teams whose share on the final set stays at or above its own.
+//! - Inside a team, by policy: jobs of lower priority.
+//!
+//! Nobody is taken twice for one claimant. Who has run for less than `minimum_run`, or was taken `preemption_budget` times
+//! in a day, is taken last by an owner and by nobody else. What does not run inside nominal only because it must is
+//! non-preemptible, and never taken.
+
+use super::loss::Loss;
+use crate::cycle::Cycle;
+use crate::quota::QuotaTree;
+use crate::{
+    FlavourId, Job, JobId, MilliGpu, MilliGpuMs, Millis, Phase, Placement, Priority, State, TeamId,
+};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// Added to the band of whoever is to be taken last.
+const LAST: u8 = 10;
+
+/// A job that could be taken.
+pub(crate) struct Prey<'a> {
+    pub job: &'a Job,
+    pub id: JobId,
+    pub team: usize,
+    pub gpus: MilliGpu,
+    /// Its number among all admissions.
+    pub order: u64,
+    pub placement: &'a Arc<Placement>,
+    pub loss: Loss,
+    /// What it loses when nobody saves beside it.
+    pub alone: MilliGpuMs,
+    pub borrows: bool,
+    pub protected: bool,
+}
+
+impl<'a> Prey<'a> {
+    /// All of a flavour, in order of job number.
+    pub(crate) fn all(cycle: &Cycle<'a>, flavour: &FlavourId) -> Vec<Self> {
+        let state = cycle.state;
+        let of_teams = state.laid.values().filter_map(|laid| laid.get(flavour));
+        let jobs = of_teams.flatten().filter_map(|id| state.jobs.get(id));
+        let mut all: Vec<_> = jobs
+            .filter_map(|job| Self::of(state, &cycle.tree, job, cycle.now))
+            .collect();
+        all.sort_unstable_by_key(|prey| prey.id);
+        all
+    }
+
+    fn of(state: &'a State, tree: &QuotaTree, job: &'a Job, now: Millis) -> Option<Self> {
+        let policy = &state.policy;
+        let allocation = job.allocation.as_ref()?;
+        let goes = ends_soon(job, now, policy.grace);
+        let lives = match job.phase {
+            Phase::Admitted | Phase::Starting | Phase::Running => true,
+            Phase::Queued | Phase::Reclaiming | Phase::Recovering => false,
+        };
+        if goes || !lives || !job.spec.preemptible {
+            return None;
+        }
+        let loss = Loss::of(job, policy, now);
+        let today = job
+            .evictions
+            .iter()
+            .filter(|eviction| now.since(eviction.at) < Millis::DAY);
+        let young =
+            now.since(allocation.started.unwrap_or(allocation.admitted)) < policy.minimum_run;
+        Some(Self {
+            id: job.id,
+            team: tree.team(&job.spec.team)?,
+            gpus: allocation.gpus,
+            order: allocation.order,
+            placement: &allocation.placement,
+            alone: loss.alone(),
+            loss,
+            borrows: allocation.borrowed > MilliGpu::ZERO,
+            protected: young || today.count() >= policy.preemption_budget as usize,
+            job,
+        })
+    }
+
+    /// Its band: the lower one goes first.
+    pub(crate) fn band(&self) -> u8 {
+        let priority = match self.job.spec.priority {
+            Priority::Low => 0,
+            Priority::Normal => 1,
+            Priority::High => 2,
+        };
+        priority + if self.protected { LAST } else { 0 }
+    }
+
+    /// True when it was taken for this claimant before.
+    pub(crate) fn was_taken_for(&self, claimant: JobId) -> bool {
+        let mut evictions = self.job.evictions.iter();
+        evictions.any(|eviction| eviction.claimant == claimant)
+    }
+
+    pub(crate) fn team_id(&self) -> &'a TeamId {
+        &self.job.spec.team
+    }
+}
+
+/// True when a job is on its way out, or reaches its time limit within a grace: its room is soon free without anybody
+/// being taken.
+pub(crate) fn ends_soon(job: &Job, now: Millis, grace: Millis) -> bool {
+    let leaves = job.stop.is_some() || job.phase == Phase::Reclaiming;
+    job.allocation.is_some()
+        && (leaves || job.runs_until().is_some_and(|until| until <= now + grace))
+}
+
+/// By what right a claimant may take others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// It is inside this level, at that height.
+    Level(usize, u32),
+    /// Its share, on the final set, is no larger.
+    Share,
+    /// None over other teams.
+    OwnTeam,
+}
+
+/// A claimant's side in the quota tree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claimant {
+    pub job: JobId,
+    pub team: usize,
+    pub flavour: usize,
+    pub gpus: MilliGpu,
+    pub priority: Priority,
+    pub right: Right,
+    /// Jobs of lower priority of its own team may be taken.
+    pub takes_juniors: bool,
+}
+
+impl Claimant {
+    /// True when it is a job of lower priority of the claimant's own team, and the policy lets it be taken.
+    pub(crate) fn is_junior(&self, prey: &Prey) -> bool {
+        self.takes_juniors
+            && prey.team == self.team
+            && prey.job.spec.priority < self.priority
+            && !prey.protected
+    }
+
+    /// Whether it may be taken as things stand, whoever else is.
+    pub(crate) fn may_take(&self, prey: &Prey, tree: &mut QuotaTree) -> bool {
+        if prey.was_taken_for(self.job) {
+            return false;
+        }
+        if self.is_junior(prey) {
+            return true;
+        }
+        if !prey.borrows || prey.team == self.team {
+            return false;
+        }
+        match self.right {
+            Right::Level(level, _) => tree.borrows_from(prey.team, level, self.flavour),
+            Right::Share => {
+                tree.charge(self.team, self.flavour, self.gpus);
+                let may = !prey.protected && self.is_no_larger(prey.team, tree);
+                tree.give_back(self.team, self.flavour, self.gpus);
+                may
+            }
+            Right::OwnTeam => false,
+        }
+    }
+
+    fn is_no_larger(&self, than: usize, tree: &QuotaTree) -> bool {
+        matches!(
+            tree.compare_shares(self.team, than),
+            Some(Ordering::Less | Ordering::Equal)
+        )
+    }
+
+    /// Whether a set may be taken and is enough for the claimant's quota. The tree is left as it was.
+    pub(crate) fn judge(&self, set: &[&Prey], tree: &mut QuotaTree) -> Verdict {
+        // Each must still be a borrower when its turn comes: the smallest first, so that the largest may straddle.
+        let mut turns: Vec<&Prey> = set.to_vec();
+        turns.sort_unstable_by_key(|prey| (prey.gpus, prey.id));
+        let mut allowed = true;
+        for prey in &turns {
+            allowed &= match self.right {
+                Right::Level(level, _) => {
+                    self.is_junior(prey) || tree.borrows_from(prey.team, level, self.flavour)
+                }
+                Right::Share | Right::OwnTeam => true,
+            };
+            tree.give_back(prey.team, self.flavour, prey.gpus);
+        }
+        let enough = tree.available(self.team, self.flavour) >= self.gpus;
+        if self.right == Right::Share {
+            tree.charge(self.team, self.flavour, self.gpus);
+            let fair = |prey: &&Prey| self.is_junior(prey) || self.is_no_larger(prey.team, tree);
+            allowed &= turns.iter().all(fair);
+            tree.give_back(self.team, self.flavour, self.gpus);
+        }
+        for prey in turns {
+            tree.charge(prey.team, self.flavour, prey.gpus);
+        }
+        match (allowed, enough) {
+            (false, _) => Verdict::NotAllowed,
+            (true, false) => Verdict::Short,
+            (true, true) => Verdict::Enough,
+        }
+    }
+}
+
+/// What a set of victims is for the claimant's quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// One of them may not be taken.
+    NotAllowed,
+    /// Not enough.
+    Short,
+    /// Enough.
+    Enough,
+}

@@ -1,0 +1,246 @@
+//! The claims of a cycle, as facts.
+
+use super::hunt::{Found, Hunt};
+use super::loss::{Loss, price, together};
+use super::prey::{Prey, Right};
+use super::{Alternative, Basis, Claim, ClaimId, Reclaim, ReclaimMode, Stage, Victim, Withdrawal};
+use crate::cycle::Cycle;
+use crate::decide::make_room;
+use crate::plan::Candidate;
+use crate::{Blocker, Event, Fact, FlavourId, Job, JobId, Reason, State};
+use std::collections::BTreeSet;
+
+/// Plans claims anew that are requested or approved. When approved, the same victims or fewer go; others need a new request
+/// inside the same deadline. While requested, what is asked for stays what would be done.
+pub(crate) fn review<'a>(cycle: &mut Cycle<'a>, hunt: &mut Hunt<'a>) -> Vec<Event> {
+    let state = cycle.state;
+    let mut facts = Vec::new();
+    for claim in state.claims.values() {
+        if claim.stage == Stage::Made {
+            continue;
+        }
+        let named: Vec<JobId> = claim.victims.iter().map(|victim| victim.job).collect();
+        if let Some(found) = hunt.again(cycle, claim.claimant, Some(&named)) {
+            if claim.stage == Stage::Approved {
+                hunt.take(cycle, &found);
+                let made = revised_in(cycle, claim, &found, Stage::Made);
+                facts.extend(carried_out(cycle, made, &found));
+            } else if found.victims.len() < named.len() {
+                let fewer = revised_in(cycle, claim, &found, Stage::Requested);
+                facts.push(Fact::ClaimRequested {
+                    job: claim.claimant,
+                    claim: fewer.into(),
+                });
+            }
+        } else if let Some(found) = hunt.again(cycle, claim.claimant, None) {
+            let anew = revised_in(cycle, claim, &found, Stage::Requested);
+            facts.push(Fact::ClaimRequested {
+                job: claim.claimant,
+                claim: anew.into(),
+            });
+        } else {
+            facts.push(Fact::ClaimWithdrawn {
+                job: claim.claimant,
+                claim: claim.id,
+                why: Withdrawal::NothingToTake,
+                again: None,
+            });
+        }
+    }
+    at(cycle, facts)
+}
+
+/// Claims of jobs that could not start, given in order: owners first, the lowest borrowing height first.
+pub(crate) fn make_claims<'a>(
+    cycle: &mut Cycle<'a>,
+    hunt: &mut Hunt<'a>,
+    left: &[(&Candidate<'a>, usize)],
+) -> Vec<Event> {
+    let state = cycle.state;
+    let claimants: BTreeSet<JobId> = state.claims.values().map(|claim| claim.claimant).collect();
+    let mut asking: Vec<_> = left
+        .iter()
+        .enumerate()
+        .filter_map(|(rank, &(candidate, class))| {
+            let job = state.jobs.get(&candidate.id)?;
+            let bars = [candidate.not_before, job.no_claim_before];
+            let barred = bars.into_iter().flatten().any(|until| until > cycle.now);
+            let height = hunt.height(cycle, class).unwrap_or(u32::MAX);
+            (!barred && !claimants.contains(&job.id)).then_some((height, rank, class, job))
+        })
+        .collect();
+    asking.sort_by_key(|&(height, rank, ..)| (height, rank));
+    let mut facts = Vec::new();
+    let mut spent = BTreeSet::new();
+    let mut id = state.claims_ever;
+    for (_, _, class, job) in asking {
+        if spent.contains(&class) {
+            continue;
+        }
+        let Some(found) = hunt.seek(cycle, job, class, None) else {
+            // Another one of the class may be barred from fewer victims than one that was served before.
+            if !state.has_evicted_for(job.id) {
+                spent.insert(class);
+            }
+            continue;
+        };
+        id += 1;
+        let stage = match (mode(cycle, job), found.own_team) {
+            (ReclaimMode::Approval, false) => Stage::Requested,
+            (ReclaimMode::Approval, true) | (ReclaimMode::Auto, _) => Stage::Made,
+        };
+        let claim = claim(cycle, ClaimId(id), job, &found, stage);
+        match stage {
+            Stage::Made => {
+                hunt.take(cycle, &found);
+                facts.extend(carried_out(cycle, claim, &found));
+            }
+            Stage::Requested | Stage::Approved => facts.push(Fact::ClaimRequested {
+                job: job.id,
+                claim: claim.into(),
+            }),
+        }
+    }
+    at(cycle, facts)
+}
+
+/// Why a job waits that has a claim in flight: for those whom it names, and nothing else.
+pub(crate) fn claim_of(state: &State, claimant: JobId) -> Option<Reason> {
+    let mut claims = state.claims.values();
+    let claim = claims.find(|claim| claim.claimant == claimant)?;
+    let named = claim.victims.iter().map(|victim| victim.job);
+    let holds = |job: &JobId| {
+        let job = state.jobs.get(job);
+        job.is_some_and(|job| job.allocation.is_some())
+    };
+    let leaving = named.chain(claim.awaits.iter().copied()).filter(holds);
+    let until = match (claim.stage, claim.deadline) {
+        (Stage::Requested, Some(deadline)) => deadline,
+        _ => claim.until(),
+    };
+    Some(Reason::of(vec![Blocker::Claim {
+        claim: claim.id,
+        stage: claim.stage,
+        leaving: leaving.collect(),
+        until,
+    }]))
+}
+
+fn at(cycle: &Cycle, facts: Vec<Fact>) -> Vec<Event> {
+    let at = cycle.now;
+    facts.into_iter().map(|fact| Event { at, fact }).collect()
+}
+
+/// Who decides: the cohort of the claimant's team says.
+fn mode(cycle: &Cycle, job: &Job) -> ReclaimMode {
+    let team = cycle.state.teams.get(&job.spec.team);
+    let cohort = team.and_then(|team| cycle.state.cohorts.get(team.cohort.as_ref()?));
+    cohort.map(|cohort| cohort.reclaim).unwrap_or_default()
+}
+
+fn claim(cycle: &Cycle, id: ClaimId, job: &Job, found: &Found, stage: Stage) -> Claim {
+    let prey: Vec<&Prey> = found
+        .victims
+        .iter()
+        .map(|&index| &found.all[index])
+        .collect();
+    let losses: Vec<&Loss> = prey.iter().map(|prey| &prey.loss).collect();
+    let lost = together(&losses);
+    let victims = prey.iter().zip(lost).map(|(prey, lost)| Victim {
+        job: prey.id,
+        attempt: prey.job.attempt,
+        team: prey.team_id().clone(),
+        gpus: prey.gpus,
+        until: prey.loss.until,
+        lost,
+    });
+    let others = found.alternatives.iter().map(|other| Alternative {
+        domain: other.domain.cloned(),
+        victims: other.victims.clone(),
+        lost: other.lost,
+    });
+    let unknown = FlavourId::from("");
+    let flavour = found.placement.flavour.as_ref().unwrap_or(&unknown);
+    let deadline = cycle.now + cycle.state.policy.approval_deadline;
+    Claim {
+        id,
+        claimant: job.id,
+        team: job.spec.team.clone(),
+        basis: basis(cycle, found),
+        stage,
+        placement: found.placement.clone(),
+        victims: victims.collect(),
+        awaits: found.awaits.clone(),
+        price: price(cycle.state, flavour, &losses, cycle.now),
+        alternatives: others.collect(),
+        at: cycle.now,
+        deadline: (stage == Stage::Requested).then_some(deadline),
+        deferred_by: None,
+        proposed_by: None,
+    }
+}
+
+fn basis(cycle: &Cycle, found: &Found) -> Basis {
+    match found.right {
+        Right::Level(level, height) => Basis::Owner {
+            height,
+            cohort: cycle.tree.cohort(level).cloned(),
+        },
+        Right::Share | Right::OwnTeam if found.own_team => Basis::Priority,
+        Right::Share | Right::OwnTeam => Basis::FairShare,
+    }
+}
+
+/// A claim with what was found for it now; its number, its deadline and what people said of it stay.
+pub(super) fn revised_in(cycle: &Cycle, old: &Claim, found: &Found, stage: Stage) -> Claim {
+    let Some(job) = cycle.state.jobs.get(&old.claimant) else {
+        return old.clone();
+    };
+    let new = claim(cycle, old.id, job, found, stage);
+    Claim {
+        at: if stage == Stage::Made { new.at } else { old.at },
+        deadline: old.deadline.filter(|_| stage == Stage::Requested),
+        deferred_by: old.deferred_by.clone(),
+        proposed_by: old.proposed_by.clone(),
+        ..new
+    }
+}
+
+/// The decision, and what each victim is told.
+fn carried_out(cycle: &Cycle, claim: Claim, found: &Found) -> Vec<Fact> {
+    let mut told = Vec::new();
+    for &index in &found.victims {
+        let prey = &found.all[index];
+        let (job, loss) = (prey.job, &prey.loss);
+        let saving = job
+            .allocation
+            .as_ref()
+            .is_some_and(|allocation| allocation.saving.is_some());
+        let asked = job
+            .spec
+            .checkpoint
+            .is_some_and(|contract| contract.on_demand);
+        if loss.save.is_none() {
+            let reclaim = Reclaim {
+                claim: claim.id,
+                claimant: claim.claimant,
+                at: cycle.now,
+                until: loss.until,
+                asked: None,
+            };
+            told.push(make_room(job, &reclaim));
+        } else if asked && !saving {
+            told.push(Fact::SaveAsked {
+                job: job.id,
+                attempt: job.attempt,
+                claim: claim.id,
+                until: loss.until,
+            });
+        }
+    }
+    let made = Fact::ClaimMade {
+        job: claim.claimant,
+        claim: claim.into(),
+    };
+    std::iter::once(made).chain(told).collect()
+}
