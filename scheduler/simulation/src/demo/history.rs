@@ -9,6 +9,7 @@ use crate::driver::{Agenda, Batch, Driver, Engine, Sink, World};
 use crate::model::{Turn, next_report, next_turn};
 use scheduler::{
     Command, Configure, Event, JobId, JobSpec, MilliGpu, Millis, NodeId, Phase, Refusal, State,
+    quota_figures,
 };
 use std::iter::Peekable;
 
@@ -163,7 +164,15 @@ pub fn is_wanted(state: &State, spec: &JobSpec) -> bool {
     let stands = limited(spec.team.as_str())
         || first.as_str() == A100
         || scheduler::would_start(state, spec, state.at).is_ok();
-    busy <= most && stands
+    busy <= most && (stands || is_own(state, spec))
+}
+
+/// True for work that stays inside its team's own: whoever borrows it has to make room.
+fn is_own(state: &State, spec: &JobSpec) -> bool {
+    spec.flavours.iter().any(|flavour| {
+        let figures = quota_figures(state, &spec.team, flavour);
+        figures.charged + spec.gpus() <= figures.nominal
+    })
 }
 
 impl World for DemoWorld {
