@@ -419,6 +419,10 @@ impl<'a> Cycle<'a> {
         let spot = &self.spots[of_class.offers[offer].spot];
         let (yard, shape) = (&self.yards[spot.yard], &spot.shape);
         let charge = self.charge_of(class, offer);
+        // What is not preemptible waits for its team's own: when that comes is not planned.
+        if !of_class.preemptible && charge.is_some_and(|charge| !self.has_quota(class, charge)) {
+            return None;
+        }
         let mut sweep = Sweep::of(self, yard, shape, charge, of_class.span);
         let found = sweep.run(self.backfill.endings.as_deref().unwrap_or_default())?;
         let quota_now = charge.is_none_or(|charge| self.has_quota(class, charge));

@@ -37,6 +37,8 @@ pub struct Policy {
     pub preemption_budget: u32,
     /// Unsaved work, at most, of a job that reports no checkpoints (60 min).
     pub policy_age: Millis,
+    /// Owners take back what is borrowed (yes; Kueue's `reclaimWithinCohort`: never).
+    pub owner_reclaim: bool,
     /// Borrowers may take from borrowers with a larger share (yes; Kueue's `reclaimWithinCohort` with fair sharing).
     pub fair_reclaim: bool,
     /// Whether a team's jobs are taken for others of it (never).
@@ -78,6 +80,7 @@ impl Default for Policy {
             minimum_run: Millis::minutes(10),
             preemption_budget: 3,
             policy_age: Millis::minutes(60),
+            owner_reclaim: true,
             fair_reclaim: true,
             within_team: WithinTeam::Never,
         }

@@ -54,7 +54,7 @@ fn case_1_a_gang_of_1024_gpus_behind_an_endless_stream_of_small_jobs_starts_with
  {
     const LIMIT: u64 = 60;
     const STEP: u64 = 10;
-    let mut world = World::grid(16, 4, 8);
+    let mut world = World::grid(16, 4, 8).without_claims();
     world.team("big", None, &[("h100", own(1_024))]);
     for team in ["ads", "bio", "car"] {
         world.team(team, None, &[("h100", own(2_048))]);
@@ -131,7 +131,7 @@ fn spec((team, pods, gpus, limit, block): Ask) -> JobSpec {
 
 /// Two blocks of three nodes; two teams that lend to each other, one alone. What runs is up, some of it for a while.
 fn busy(running: &[Ask], waiting: &[Ask], passes: u64) -> World {
-    let mut world = World::grid(2, 1, 3);
+    let mut world = World::grid(2, 1, 3).without_claims();
     world.cohort("c", None, &[("h100", own(4))]);
     world.team("ads", Some("c"), &[("h100", own(16))]);
     world.team("bio", Some("c"), &[("h100", own(8))]);

@@ -192,7 +192,6 @@ impl<'a> Script<'a> {
                 let events = self.world.pass(millis(span));
                 self.tell(Ok(events));
             }
-            ["policy", fields @ ..] => self.policy(fields),
             [
                 "approve" | "decline" | "defer" | "propose",
                 name,
@@ -233,20 +232,6 @@ impl<'a> Script<'a> {
             }
             _ => panic!("scenario {}: no such command: {command}", self.title),
         }
-    }
-
-    fn policy(&mut self, fields: &[&str]) {
-        let mut policy = self.world.state.policy.clone();
-        if field(fields, "within-team").is_some() {
-            policy.within_team = WithinTeam::LowerPriority;
-        }
-        if field(fields, "fair-reclaim").is_some() {
-            policy.fair_reclaim = false;
-        }
-        if let Some(span) = field(fields, "minimum-run") {
-            policy.minimum_run = millis(span);
-        }
-        self.world.set(Configure::Policy(policy));
     }
 
     fn answer_to(&self, what: &str, claimant: JobId, others: &[&str]) -> Command {
@@ -306,6 +291,8 @@ impl<'a> Script<'a> {
         match setting.split_once('=') {
             Some(("use_order", "leads")) => policy.use_order = UseOrder::Leads,
             Some(("reservations", most)) => policy.reservations = number(most) as u32,
+            Some(("within-team", _)) => policy.within_team = WithinTeam::LowerPriority,
+            Some(("fair-reclaim", _)) => policy.fair_reclaim = false,
             _ => panic!("scenario {}: no such policy: {setting}", self.title),
         }
         self.world.set(Configure::Policy(policy));

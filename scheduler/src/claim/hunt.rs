@@ -212,7 +212,8 @@ impl<'a> Hunt<'a> {
         let owns = level.filter(|&(height, node)| height == 0 || self.tree.root(node) != node);
         let short = self.tree.available(team, flavour) < gpus;
         let right = match owns {
-            Some((height, level)) => Right::Level(level, height),
+            Some((height, level)) if policy.owner_reclaim => Right::Level(level, height),
+            Some(_) => Right::OwnTeam,
             None if policy.fair_reclaim && short && job.spec.preemptible => Right::Share,
             None => Right::OwnTeam,
         };

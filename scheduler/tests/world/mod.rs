@@ -60,6 +60,17 @@ impl World {
             .expect("the change is allowed");
     }
 
+    /// Nobody is taken for anybody.
+    pub fn without_claims(mut self) -> Self {
+        let policy = Policy {
+            owner_reclaim: false,
+            fair_reclaim: false,
+            ..self.state.policy.clone()
+        };
+        self.set(Configure::Policy(policy));
+        self
+    }
+
     pub fn node(&mut self, name: &str, flavour: &str, cards: u16, domains: &[&str]) -> NodeId {
         let id = NodeId(self.state.nodes.len() as u32);
         self.set(Configure::Node(Node {
