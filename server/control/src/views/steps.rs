@@ -7,7 +7,7 @@ use contract::{
     JobBill, JobState, PlaceView, ReasonView, Step, StepState, amount, count, gpu_count, gpus,
     person_span, plural, price,
 };
-use scheduler::{Fact, MilliGpu, Millis, State};
+use scheduler::{Fact, MilliGpu, Millis, State, StopCause};
 
 /// What the steps are told from.
 pub(crate) struct Told<'a> {
@@ -260,7 +260,32 @@ fn number(n: u64, word: &str) -> String {
     }
 }
 
+/// What the last reclaim of this job said: when, for whom, and by when it had to go.
+fn asked(told: &Told<'_>) -> Option<(Millis, String)> {
+    told.life.iter().rev().find_map(|entry| {
+        let text = match &entry.event.fact {
+            Fact::SaveAsked { claim, until, .. } => {
+                format!("to save and go by {} (claim {claim})", instant(*until))
+            }
+            Fact::StopRequested { cause, .. } if matches!(cause, StopCause::Reclaim { .. }) => {
+                cause_text(cause, told.state)
+            }
+            _ => return None,
+        };
+        Some((entry.event.at, text))
+    })
+}
+
 fn give_back(told: &Told<'_>) -> Step {
+    if let Some((at, text)) = asked(told) {
+        let (state, figure) = match told.state() {
+            JobState::Reclaiming => (StepState::Now, "asked"),
+            _ => (StepState::Done, "gave back"),
+        };
+        let mut step = step("Give back", state, Some(at), "owners of what it borrows");
+        (step.figure, step.note) = (figure.to_owned(), text);
+        return step;
+    }
     let state = if told.state().ended() {
         StepState::Skipped
     } else {
