@@ -21,6 +21,11 @@ pub fn revoke(token: &str) -> String {
     format!("/tokens/{}/revoke", crate::url::encode(token))
 }
 
+/// GET: a month over all teams as CSV.
+pub fn bills_csv(month: &str) -> String {
+    format!("/bills.csv?month={}", crate::url::encode(month))
+}
+
 /// GET: a team's month as CSV.
 pub fn bill_csv(team: &str, month: &str) -> String {
     format!(

@@ -2,6 +2,7 @@
 
 use super::Page;
 use crate::PageContext;
+use crate::forms;
 use crate::parts::{
     Col, PageHead, Sheet, amount, blank, count, exact, fact, facts, gpu_hours, month_name, plural,
     price, rounded, zone_name,
@@ -20,8 +21,9 @@ pub async fn bills(context: &PageContext, month: Option<&str>) -> Page {
     } else {
         table(&bill).into_any()
     };
+    let csv = forms::bills_csv(&bill.month);
     Ok(view! {
-        <PageHead title=title say=say />
+        <PageHead title=title say=say><a class="btn" href=csv download>"CSV"</a></PageHead>
         {months(&bill)}
         <div data-live="facts">{totals(&bill)}</div>
         <div data-live="bill">{content}</div>

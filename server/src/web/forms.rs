@@ -234,6 +234,19 @@ pub struct Month {
     month: Option<String>,
 }
 
+/// `GET /bills.csv`: the month over all teams that the reader may read, from the page's query.
+pub async fn bills_csv(
+    State(door): State<Door>,
+    Extension(actor): Extension<Actor>,
+    Query(month): Query<Month>,
+) -> Response {
+    let month = month.month.as_deref().filter(|month| !month.is_empty());
+    match door.control.everyone(&actor).bills(month).await {
+        Ok(bill) => csv_answer(&bill).into_response(),
+        Err(error) => refuse_query(error),
+    }
+}
+
 /// `GET /bills/{team}`: the page; with `.csv` behind the team's name, the file, from the same query.
 pub async fn bill(
     State(door): State<Door>,

@@ -30,6 +30,7 @@ pub fn router(door: &Door) -> Router<Door> {
         .route("/jobs/{id}/cancel", post(forms::cancel))
         .route("/tokens", get(page::show).post(forms::create_token))
         .route("/tokens/{id}/revoke", post(forms::revoke_token))
+        .route("/bills.csv", get(forms::bills_csv))
         .route("/bills/{team}", get(forms::bill))
         .fallback(page::show)
         .layer(middleware::from_fn_with_state(

@@ -141,7 +141,7 @@ async fn status(owner: &Person, person: &Person, method: &str, path: &str) -> u1
 }
 
 /// What the portal is asked: pages, files, the stream, and every form.
-const ASKED: [(&str, &str); 16] = [
+const ASKED: [(&str, &str); 17] = [
     ("GET", "/"),
     ("GET", "/queue"),
     ("GET", "/jobs/{id}"),
@@ -149,6 +149,7 @@ const ASKED: [(&str, &str); 16] = [
     ("GET", "/map"),
     ("GET", "/quotas"),
     ("GET", "/bills"),
+    ("GET", "/bills.csv"),
     ("GET", "/bills/fraud-ml"),
     ("GET", "/bills/fraud-ml.csv"),
     ("GET", "/tokens"),
