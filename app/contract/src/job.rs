@@ -150,7 +150,7 @@ pub struct JobRow {
     pub reason: Option<ReasonView>,
     /// Place in its team's queue, from 1; only when queued and able to run.
     pub position: Option<u32>,
-    /// Where it runs or ran, in words: `4 nodes of block h100-b07`.
+    /// Where it runs or ran, in words: `4 nodes of block h100-b07`; not while it waits.
     pub place: Option<String>,
     /// Flavour taken, or the ones asked for.
     pub flavours: Vec<String>,
@@ -167,7 +167,7 @@ pub struct JobRow {
     /// First submitted.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub submitted: Timestamp,
-    /// All pods up, in the current or last attempt.
+    /// All pods up, in this attempt, or in the last one of a job that has ended.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub started: Option<Timestamp>,
     /// Ended.

@@ -102,7 +102,9 @@ fn ranks(place: &PlaceView) -> Option<AnyView> {
 
 /// How it saves, how old the last durable checkpoint is, and what is at risk now.
 pub fn checkpoints(job: &JobView) -> Option<AnyView> {
-    job.row.started?;
+    if job.row.started.is_none() && job.checkpoint_count == 0 {
+        return None;
+    }
     let (now, live) = (job.now, !job.row.state.ended());
     let contract = job.spec.checkpoint.map(|how| {
         let (saves, stalls) = if live {

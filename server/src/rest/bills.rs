@@ -16,7 +16,7 @@ use contract::{BillTotals, BillView, FieldError, UsageLineView};
 #[utoipa::path(get, path = "/api/v1/usage", tag = "bills", operation_id = "usage",
     params(
         ("team" = String, Query, description = "The team", min_length = 1),
-        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-(0[1-9]|1[0-2])$"),
+        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^(197[1-9]|19[89][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])-(0[1-9]|1[0-2])$"),
         ("job" = Option<u64>, Query, description = "Only this job"),
         ("limit" = Option<u32>, Query, description = "At most, 200 when left out", minimum = 1, maximum = 1000),
         ("after" = Option<u64>, Query, description = "`number` of the last line of the page before"),
@@ -53,7 +53,7 @@ pub async fn usage(
 
 /// The month over every team that the caller may read.
 #[utoipa::path(get, path = "/api/v1/bills", tag = "bills", operation_id = "bills",
-    params(("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-(0[1-9]|1[0-2])$")),
+    params(("month" = Option<String>, Query, description = "This month when left out", pattern = "^(197[1-9]|19[89][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])-(0[1-9]|1[0-2])$")),
     responses((status = 200, description = "The month by team", content((BillView = "application/json"), (String = "text/csv"))), Problems))]
 pub async fn bills(
     State(door): State<Door>,
@@ -80,7 +80,7 @@ pub async fn bills(
 #[utoipa::path(get, path = "/api/v1/bills/{team}", tag = "bills", operation_id = "bill",
     params(
         ("team" = String, Path, description = "The team's name; with `.csv` behind it the answer is CSV"),
-        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^[0-9]{4}-(0[1-9]|1[0-2])$"),
+        ("month" = Option<String>, Query, description = "This month when left out", pattern = "^(197[1-9]|19[89][0-9]|[2-8][0-9]{3}|9[0-8][0-9]{2}|99[0-8][0-9]|999[0-8])-(0[1-9]|1[0-2])$"),
     ),
     responses((status = 200, description = "The team's month", content((BillView = "application/json"), (String = "text/csv"))), Problems))]
 pub async fn bill(

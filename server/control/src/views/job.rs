@@ -3,7 +3,9 @@
 use crate::engine::record;
 use crate::period::instant;
 use crate::store::{Entry, JobRecord, Saves};
-use contract::{CheckpointView, Gpus, InterruptionView, JobRow, PlaceView, ReasonView, gpu_hours};
+use contract::{
+    CheckpointView, Gpus, InterruptionView, JobRow, JobState, PlaceView, ReasonView, gpu_hours,
+};
 use scheduler::{Fact, JobId, MilliGpu, Millis, NodeId, Placement, State, StopCause, Waiting};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,13 +58,18 @@ impl Overlay {
 pub(crate) fn row(record: &JobRecord, overlay: &Overlay) -> JobRow {
     let id = JobId(record.id);
     let time = |at: Option<u64>| at.map(|at| instant(Millis(at)));
-    let queued = record.state == contract::JobState::Queued;
+    let queued = record.state == JobState::Queued;
     let (reason, position) = if queued {
         overlay.waiting(id)
     } else {
         (None, None)
     };
     let own = overlay.own(id);
+    // The row keeps what the last attempt was; of a job that has another one before it that is past.
+    let up = !matches!(
+        record.state,
+        JobState::Queued | JobState::Admitted | JobState::Starting
+    );
     JobRow {
         id: record.id,
         name: record.name.clone(),
@@ -73,7 +80,7 @@ pub(crate) fn row(record: &JobRecord, overlay: &Overlay) -> JobRow {
         stopping: record.stopping,
         reason,
         position,
-        place: record.place.clone(),
+        place: record.place.clone().filter(|_| !queued),
         flavours: record
             .flavours
             .split(',')
@@ -86,7 +93,7 @@ pub(crate) fn row(record: &JobRecord, overlay: &Overlay) -> JobRow {
         borrowed: own.map(|(_, borrowed)| Gpus(borrowed)),
         priority: record.priority.clone(),
         submitted: instant(Millis(record.submitted)),
-        started: time(record.started),
+        started: time(record.started).filter(|_| up),
         ended: time(record.ended),
         ends_by: time(record.ends_by),
         end_cause: record.end_cause.clone(),
