@@ -14,8 +14,12 @@ use tempfile::TempDir;
 fn crash_image(folder: &Path) -> TempDir {
     let image = tempfile::tempdir().expect("a folder");
     for name in ["muster.db", "muster.db-wal"] {
-        std::fs::copy(folder.join(name), image.path().join(name)).expect("a copy");
+        // The log is gone when the last connection that closed could fold it into the file.
+        if folder.join(name).exists() {
+            std::fs::copy(folder.join(name), image.path().join(name)).expect("a copy");
+        }
     }
+    assert!(image.path().join("muster.db").exists());
     image
 }
 
@@ -249,17 +253,11 @@ async fn serving_begins_empty_and_does_not_go_on_with_a_demo() {
     assert!(matches!(demo, Err(OpenError::DataFolder { .. })));
     let house = house(0).await;
     house.control.close().await;
-    let image = crash_image_closed(house.folder.path());
+    let image = crash_image(house.folder.path());
     assert!(matches!(
         Control::open(serve(image.path())).await,
         Err(OpenError::DataFolder { .. })
     ));
-}
-
-fn crash_image_closed(folder: &Path) -> TempDir {
-    let image = tempfile::tempdir().expect("a folder");
-    std::fs::copy(folder.join("muster.db"), image.path().join("muster.db")).expect("a copy");
-    image
 }
 
 #[tokio::test]
