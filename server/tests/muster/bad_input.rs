@@ -203,7 +203,12 @@ async fn a_month_that_is_none_is_refused_alike_by_every_door() {
     let engineer = server.person("fraud-ml.engineer");
     let (browser, _) = Browser::sign_in(&server, "fraud-ml.engineer", "/").await;
     for month in ["2026-13", "1970-01", "9999-01", "9999-12", "soon"] {
-        for path in ["/bills", "/bills/fraud-ml", "/bills/fraud-ml.csv"] {
+        for path in [
+            "/bills",
+            "/bills.csv",
+            "/bills/fraud-ml",
+            "/bills/fraud-ml.csv",
+        ] {
             let answer = browser.get(&format!("{path}?month={month}")).await;
             assert_eq!(answer.status().as_u16(), 400, "{path} {month}");
             let page = answer.text().await.expect("a page");
