@@ -70,7 +70,7 @@ const JOURNAL: Insert = Insert {
     tail: "",
     deed: "append to the journal",
 };
-/// What is known of the current or last attempt stays, as in [`crate::engine::renew`]: a row must not depend on where
+/// What is known of the current or last attempt stays, as in [`crate::engine::record::renew`]: a row must not depend on where
 /// batches end.
 const JOBS: Insert = Insert {
     head: "INSERT INTO jobs (id, name, team, project, owner, state, stopping, priority, flavours, gpus_milli, pods, \
