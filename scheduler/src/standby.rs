@@ -6,30 +6,23 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Lost nodes for which a spare of their block has taken over: once repaired they are the spare, and until then they add
 /// as little to the fleet as a spare does. The lowest ids of a block come first.
 pub fn stood_in_for(state: &State) -> BTreeSet<NodeId> {
-    let mut blocks: BTreeMap<(&FlavourId, &Name), (u32, Vec<NodeId>)> = BTreeMap::new();
-    for node in state.nodes.values().map(|free| &free.node) {
-        let Some(block) = block_of(node) else {
-            continue;
-        };
-        let (spares, lost) = blocks.entry(block).or_default();
-        match node.health {
-            Health::Spare => *spares += 1,
-            Health::Down => lost.push(node.id),
-            Health::Ready
-            | Health::Degraded
-            | Health::Cordoned
-            | Health::Draining
-            | Health::Quarantined => {}
+    // Asked in every cycle: only blocks that have lost something are looked at.
+    let nodes = || state.nodes.values().map(|free| &free.node);
+    let mut lost: BTreeMap<(&FlavourId, &Name), Vec<NodeId>> = BTreeMap::new();
+    for node in nodes().filter(|node| node.health == Health::Down) {
+        if let Some(block) = block_of(node) {
+            lost.entry(block).or_default().push(node.id);
         }
     }
-    let stood = blocks
-        .into_iter()
-        .flat_map(|((flavour, block), (spares, lost))| {
-            let places = state.spare_places.get(flavour);
-            let places = places.and_then(|blocks| blocks.get(block)).copied();
-            let used = places.unwrap_or(0).saturating_sub(spares);
-            lost.into_iter().take(used as usize)
-        });
+    let stood = lost.into_iter().flat_map(|((flavour, block), lost)| {
+        let is_spare =
+            |node: &&Node| node.health == Health::Spare && block_of(node) == Some((flavour, block));
+        let spares = nodes().filter(is_spare).count() as u32;
+        let places = state.spare_places.get(flavour);
+        let places = places.and_then(|blocks| blocks.get(block)).copied();
+        let used = places.unwrap_or(0).saturating_sub(spares);
+        lost.into_iter().take(used as usize)
+    });
     stood.collect()
 }
 
