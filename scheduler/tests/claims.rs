@@ -80,7 +80,7 @@ fn fraud_ml_gets_its_256_gpus_back_for_the_price_of_a_save() {
         claim.price.after_save.by,
         Some(asked_at + Millis::seconds(50))
     );
-    let next = asked_at + Millis::minutes(30) + Millis(0);
+    let next = asked_at + Millis::minutes(30);
     assert_eq!(claim.price.next_save.by, Some(next));
     assert_eq!(world.phase(guest), Some(Phase::Reclaiming));
 
