@@ -185,6 +185,8 @@ fn fleet(nodes: u32) -> State {
                 },
             )]
             .into(),
+            limits: Limits::default(),
+            person_limits: Limits::default(),
             default_time_limit: Some(Millis::DAY),
         }));
     }
@@ -229,6 +231,7 @@ fn spec(draw: &mut Draw, shapes: &[(u32, u64, u64)]) -> JobSpec {
         checkpoint: None,
         preemptible: true,
         restart_budget: 5,
+        after: Vec::new(),
         run_time: None,
     }
 }

@@ -1,14 +1,17 @@
 //! The fold.
 
 use crate::claim;
+use crate::failure::{self, steps_on};
+use crate::hold;
 use crate::lifecycle::{Next, Step, next};
+use crate::limit::recount;
 use crate::standby::{note_health, note_node};
 use crate::{
-    Allocation, Checkpoint, CohortId, Event, Fact, FlavourId, FreeNode, Job, JobId, JobSpec,
-    MilliGpu, Millis, Node, NodeId, PersonId, Phase, Placement, PodPlace, State, StopCause,
-    StopRequest, TeamId,
+    Allocation, Checkpoint, CohortId, Event, Fact, FlavourId, FreeNode, Hold, HoldScope, Job,
+    JobId, JobSpec, Load, MilliGpu, Millis, Node, NodeId, PersonId, Phase, Placement, PodPlace,
+    State, StopCause, StopRequest, TeamId,
 };
-use crate::{ledger, past_use};
+use crate::{change, ledger, past_use, setting};
 use std::sync::Arc;
 
 /// Takes in what happened. It cannot fail: it has happened.
@@ -33,6 +36,8 @@ pub fn apply(state: &mut State, event: &Event) {
         }
         Fact::CohortRemoved { cohort } => {
             remove_cohort(state, cohort);
+            let cohort = cohort.clone();
+            hold::forget(state, &HoldScope::Cohort { cohort });
             ledger::settle_all(state);
         }
         Fact::TeamSet { team } => {
@@ -50,6 +55,8 @@ pub fn apply(state: &mut State, event: &Event) {
         }
         Fact::TeamRemoved { team } => {
             state.teams.remove(team);
+            state.limit_changes.remove(team);
+            hold::forget(state, &HoldScope::Team { team: team.clone() });
             ledger::settle_all(state);
         }
         Fact::NodeSet { node } => {
@@ -57,19 +64,42 @@ pub fn apply(state: &mut State, event: &Event) {
             note_node(state, before.map(|free| free.node).as_ref(), node.id);
         }
         Fact::NodeHealthSet { node, health, .. } => {
+            failure::note_health(state, *node, *health);
             if let Some(free) = state.nodes.get_mut(node) {
                 free.node.health = *health;
             }
             note_health(state, *node);
         }
-        Fact::PolicySet { policy } => {
-            state.policy = policy.clone();
+        Fact::HoldSet {
+            scope,
+            mode,
+            by,
+            why,
+        } => {
+            let hold = Hold {
+                scope: scope.clone(),
+                mode: *mode,
+                by: by.clone(),
+                why: why.clone(),
+                since: at,
+            };
+            hold::keep(state, hold);
+        }
+        Fact::HoldLifted { scope, .. } => hold::forget(state, scope),
+        Fact::PolicySet { policy, by, why } => {
+            setting::keep(state, policy, at, by.as_ref(), why.as_ref());
             state.due = state
                 .jobs
                 .values()
                 .filter_map(|job| Some((job.due(&state.policy)?, job.id)))
                 .collect();
         }
+        Fact::LimitsSet {
+            team,
+            limits,
+            by,
+            why,
+        } => change::keep_limits(state, team, limits, at, by, why.as_ref()),
         Fact::RateCardSet { card } => state.rate_cards.push(card.clone()),
         Fact::JobSubmitted { job, owner, spec } => submit(state, at, *job, owner, spec),
         Fact::JobAdmitted {
@@ -88,7 +118,7 @@ pub fn apply(state: &mut State, event: &Event) {
         Fact::GangStarted { job, .. } => step(state, *job, Step::Start, |job| {
             job.launch_failures = 0;
             if let Some(allocation) = &mut job.allocation {
-                allocation.started = Some(at);
+                (allocation.started, allocation.stepped) = (Some(at), Some(at));
             }
         }),
         Fact::CheckpointStarted { job, .. } => step(state, *job, Step::Save, |job| {
@@ -105,6 +135,7 @@ pub fn apply(state: &mut State, event: &Event) {
             if let Some(allocation) = &mut job.allocation {
                 allocation.saving = None;
             }
+            steps_on(job, at);
             // A save of less work than an earlier one is no better place to start from.
             if job.checkpoint.is_none_or(|last| last.progress <= *progress) {
                 job.checkpoint = Some(Checkpoint {
@@ -117,7 +148,10 @@ pub fn apply(state: &mut State, event: &Event) {
         Fact::StopRequested {
             job, cause, end, ..
         } => {
-            let lost = matches!(cause, StopCause::NodeLost { .. });
+            let lost = matches!(
+                cause,
+                StopCause::NodeLost { .. } | StopCause::Stalled { .. }
+            );
             step(
                 state,
                 *job,
@@ -137,11 +171,30 @@ pub fn apply(state: &mut State, event: &Event) {
         Fact::JobRequeued {
             job, not_before, ..
         } => requeue(state, at, *job, *not_before),
+        Fact::GangStopped { job, .. } => {
+            failure::halt(state, at, *job);
+        }
+        Fact::GangReplaced {
+            job,
+            attempt,
+            placement,
+            ..
+        } => failure::replaced(state, at, *job, *attempt, placement),
+        Fact::Interrupted { .. } => {}
+        Fact::NodeSilent { .. }
+        | Fact::NodeHeard { .. }
+        | Fact::StepsStopped { .. }
+        | Fact::StepsResumed { .. }
+        | Fact::PodSucceeded { .. }
+        | Fact::PodsLost { .. }
+        | Fact::TimeLimitExtended { .. } => failure::fold(state, at, &event.fact),
         Fact::JobEnded { job, end, .. } => {
             claim::fulfil(state, *job);
+            failure::ended(state, *job, *end);
             release(state, at, *job);
             if state.jobs.contains_key(job) {
                 state.counts.count(*end);
+                state.ends.note(*job, *end);
             }
             step(state, *job, Step::End, |_| {});
         }
@@ -166,6 +219,7 @@ fn empty(node: &Node) -> FreeNode {
         free_cpu_milli: node.cpu_milli,
         free_memory_mib: node.memory_mib,
         jobs: Vec::new(),
+        silent_since: None,
         node: node.clone(),
     }
 }
@@ -205,10 +259,13 @@ fn submit(state: &mut State, at: Millis, id: JobId, owner: &PersonId, spec: &Arc
         stop: None,
         not_before: None,
         reclaim: None,
+        hold: None,
         evictions: Vec::new(),
         no_claim_before: None,
+        recovery: None,
     };
     remember_turn(state, &job);
+    recount(state, &job, Load::default(), Load::of(&job));
     state.jobs.insert(id, job);
 }
 
@@ -236,14 +293,27 @@ pub(crate) fn step(state: &mut State, id: JobId, step: Step, change: impl FnOnce
         return;
     };
     forget_turn(state, &job);
+    let before = Load::of(&job);
     match next(job.phase, step) {
         Next::To(phase) => {
             job.phase = phase;
             change(&mut job);
         }
-        Next::Gone => return,
+        Next::Gone => return recount(state, &job, before, Load::default()),
         Next::Never => {}
     }
+    recount(state, &job, before, Load::of(&job));
+    remember_turn(state, &job);
+    state.jobs.insert(id, job);
+}
+
+/// Lets `change` write something about a job that its phase does not depend on, but its due time may.
+pub(crate) fn touch(state: &mut State, id: JobId, change: impl FnOnce(&mut Job)) {
+    let Some(mut job) = state.jobs.remove(&id) else {
+        return;
+    };
+    forget_turn(state, &job);
+    change(&mut job);
     remember_turn(state, &job);
     state.jobs.insert(id, job);
 }
@@ -268,6 +338,9 @@ fn admit(state: &mut State, at: Millis, id: JobId, attempt: u32, placement: &Arc
             bound: None,
             started: None,
             saving: None,
+            gone: Vec::new(),
+            no_step_since: None,
+            stepped: None,
         });
     });
     for &pod in &placement.pods {
@@ -294,7 +367,7 @@ fn admit(state: &mut State, at: Millis, id: JobId, attempt: u32, placement: &Arc
     ledger::settle_charge(state, &spec.team, flavour);
 }
 
-fn take(state: &mut State, id: JobId, spec: &JobSpec, pod: PodPlace) {
+pub(crate) fn take(state: &mut State, id: JobId, spec: &JobSpec, pod: PodPlace) {
     let Some(free) = state.nodes.get_mut(&pod.node) else {
         return;
     };
@@ -308,7 +381,7 @@ fn take(state: &mut State, id: JobId, spec: &JobSpec, pod: PodPlace) {
     }
 }
 
-fn give_back(state: &mut State, id: JobId, spec: &JobSpec, pod: PodPlace) {
+pub(crate) fn give_back(state: &mut State, id: JobId, spec: &JobSpec, pod: PodPlace) {
     let Some(free) = state.nodes.get_mut(&pod.node) else {
         return;
     };
@@ -407,34 +480,28 @@ fn lay(state: &mut State, team: &TeamId, flavour: &FlavourId) {
 }
 
 fn requeue(state: &mut State, at: Millis, id: JobId, not_before: Option<Millis>) {
-    let allocation = release(state, at, id);
+    let ran = failure::requeued(state, at, id);
+    release(state, at, id);
+    state.recovering.remove(&id);
     step(state, id, Step::Requeue, |job| {
         job.not_before = not_before;
         job.no_claim_before = job.no_claim_before.filter(|&until| until > at);
-        job.reclaim = None;
-        let stop = job.stop.take();
-        if let Some(started) = allocation.and_then(|allocation| allocation.started) {
-            job.ran += running_time(started, at, stop.as_ref());
-        }
-        match stop.map(|stop| stop.cause) {
-            Some(StopCause::NodeLost { .. } | StopCause::Exited { .. }) => job.restarts += 1,
+        (job.reclaim, job.recovery) = (None, None);
+        job.ran += ran;
+        match job.stop.take().map(|stop| stop.cause) {
+            Some(
+                StopCause::NodeLost { .. } | StopCause::Stalled { .. } | StopCause::Exited { .. },
+            ) => job.restarts += 1,
             Some(StopCause::LaunchTimeout) => job.launch_failures += 1,
-            Some(StopCause::Person { .. } | StopCause::TimeLimit | StopCause::Reclaim { .. })
+            Some(
+                StopCause::Person { .. }
+                | StopCause::TimeLimit
+                | StopCause::Drained { .. }
+                | StopCause::Reclaim { .. },
+            )
             | None => {}
         }
     });
-}
-
-/// What an attempt counts against the time limit: up to its exit, or up to the loss of a node.
-fn running_time(started: Millis, exit: Millis, stop: Option<&StopRequest>) -> Millis {
-    match stop {
-        Some(StopRequest {
-            at,
-            cause: StopCause::NodeLost { .. },
-            ..
-        }) => at.since(started),
-        Some(_) | None => exit.since(started),
-    }
 }
 
 impl State {

@@ -8,7 +8,8 @@
 //! at its time. Room and quota only shrink within a pass and holds only grow, so what was refused once stays refused.
 //!
 //! # What ends when
-//! A running gang ends when its time is up; one that is being stopped, at once; one that has no limit, never. Of the never-ending, the
+//! A running gang ends when its time is up; one that is being stopped, at once; one that keeps its nodes until others are
+//! found for those that it lost, as if it started now; one that has no limit, never. Of the never-ending, the
 //! ones admitted first are taken to end first, after all that have a limit: such a planned start has no known time, yet it
 //! gathers nodes instead of losing each to the next small job. A job admitted later is later in that order, too; so a
 //! planned start without a time never moves back either.
@@ -147,7 +148,7 @@ fn index_of(ids: &[NodeId], node: NodeId) -> Option<u32> {
 fn ending(job: &Job, now: Millis) -> Option<Millis> {
     let allocation = job.allocation.as_ref()?;
     let soon = now + Millis(1);
-    if job.stop.is_some() || job.phase == Phase::Recovering {
+    if job.leaves() || (job.phase == Phase::Recovering && job.recovery.is_none()) {
         return Some(soon);
     }
     if let Some(reclaim) = job.reclaim {
@@ -424,7 +425,8 @@ impl<'a> Cycle<'a> {
             return None;
         }
         let mut sweep = Sweep::of(self, yard, shape, charge, of_class.span);
-        let found = sweep.run(self.backfill.endings.as_deref().unwrap_or_default())?;
+        let endings = self.backfill.endings.as_deref().unwrap_or_default();
+        let (found, mut seen) = sweep.run(endings)?;
         let quota_now = charge.is_none_or(|charge| self.has_quota(class, charge));
         let holds_nodes = known(sweep.at).is_some() || quota_now;
         let mut pods = Vec::new();
@@ -433,11 +435,11 @@ impl<'a> Cycle<'a> {
             for &(place, count) in &found {
                 let (node, id) = yard.nodes[place];
                 for _ in 0..count {
-                    let pod = sweep.masked.free[node as usize].take(id, &shape.ask);
-                    sweep.free[node as usize].take_place(pod, &shape.ask);
+                    let pod = seen.masked.free[node as usize].take(id, &shape.ask);
+                    seen.free[node as usize].take_place(pod, &shape.ask);
                     pods.push(pod);
                 }
-                nodes.insert(node, sweep.free[node as usize]);
+                nodes.insert(node, seen.free[node as usize]);
             }
         }
         if let Some(Charge {

@@ -1,8 +1,8 @@
 //! What can be asked of the engine, and how it refuses.
 
 use crate::{
-    ClaimId, Cohort, CohortId, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId, PersonId,
-    Phase, Policy, RateCard, Team, TeamId, Topology,
+    ClaimId, Cohort, CohortId, Flavour, Health, HoldMode, HoldScope, JobId, JobSpec, Millis, Node,
+    NodeId, PersonId, Phase, Policy, RateCard, Setting, Team, TeamId, TeamLimits, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -36,6 +36,83 @@ pub enum Command {
         /// Why: a cause of the reliability tables, or an operator's word.
         why: String,
     },
+    /// A node misses its heartbeats. Silence is no loss: nothing new is placed there, and what runs goes on.
+    Silent {
+        /// Which.
+        node: NodeId,
+        /// When it was last heard.
+        since: Millis,
+    },
+    /// A silent node is heard again.
+    Heard {
+        /// Which.
+        node: NodeId,
+    },
+    /// A lost or quarantined node is well, and nothing of what ran there is left. It takes new work again, or becomes the
+    /// spare if one has taken its place.
+    Repaired {
+        /// Which.
+        node: NodeId,
+        /// What was done.
+        why: String,
+    },
+    /// Let a job run for longer.
+    ExtendLimit {
+        /// Which.
+        job: JobId,
+        /// Its new limit over all attempts; more than now.
+        limit: Millis,
+        /// Who asks.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
+    /// Set something aside: nothing new starts there.
+    Hold {
+        /// What.
+        scope: HoldScope,
+        /// What becomes of those that run.
+        mode: HoldMode,
+        /// Who asks.
+        by: PersonId,
+        /// In their words; must be said, but for a job.
+        why: Option<String>,
+    },
+    /// Lift a hold.
+    Release {
+        /// Of what.
+        scope: HoldScope,
+        /// Who asks.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
+    /// Change one policy.
+    SetPolicy {
+        /// Its name in [`POLICIES`](crate::POLICIES).
+        name: String,
+        /// To what.
+        to: Setting,
+        /// The version that was looked at: one that a colleague has changed since is not changed.
+        seen: u64,
+        /// Who asks.
+        by: PersonId,
+        /// In their words; must be said.
+        why: Option<String>,
+    },
+    /// Change how much of a team may run and wait at once.
+    SetLimits {
+        /// Whose.
+        team: TeamId,
+        /// To what.
+        limits: TeamLimits,
+        /// The version that was looked at.
+        seen: u64,
+        /// Who asks.
+        by: PersonId,
+        /// In their words; must be said.
+        why: Option<String>,
+    },
     /// Change what there is.
     Configure(Configure),
     /// An executor's word about an attempt.
@@ -53,6 +130,8 @@ pub enum Command {
         claim: ClaimId,
         /// Who says so.
         by: PersonId,
+        /// The victims that they have seen; when it names others by now it is not approved. `None` = whoever it names.
+        seen: Option<Vec<JobId>>,
     },
     /// Refuse a requested claim.
     DeclineClaim {
@@ -107,14 +186,32 @@ pub enum Configure {
 }
 
 /// An executor's word about one attempt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Report {
     /// All pods are bound.
     Bound,
     /// All pods are up.
     Started,
+    /// No step of the gang has been heard of since then; told once.
+    NoStep {
+        /// When the last one was.
+        since: Millis,
+    },
+    /// Its steps go on.
+    Stepped,
+    /// One pod has ended by itself, well, before the others.
+    PodSucceeded {
+        /// Which of the gang's pods.
+        rank: u32,
+    },
     /// A save began.
-    CheckpointStarted,
+    CheckpointStarted {
+        /// Running time's work that it will hold, over all attempts: tells a save from an earlier one told again.
+        progress: Millis,
+    },
     /// A save is durable.
     CheckpointSaved {
         /// Running time's work that it holds, over all attempts.
@@ -134,7 +231,18 @@ pub enum Report {
 }
 
 /// Why a command changes nothing. Each names the way out.
-#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Debug,
+    PartialEq,
+    Eq,
+    Error,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum Refusal {
     /// No such job, or it has ended.
     #[error("job {0} is not live: it has ended or never was")]
@@ -178,19 +286,44 @@ pub enum Refusal {
     #[error("node {0} holds work: drain it first")]
     NodeInUse(NodeId),
     /// No such claim, or it is over.
-    #[error("claim {0} is over or never was: look at the list of claims")]
+    #[error("reclaim {0} is over or never was: look at the list of reclaims")]
     NoSuchClaim(ClaimId),
     /// It is decided already.
-    #[error("claim {0} is decided already: its victims are on their way out")]
+    #[error("reclaim {0} is decided already: its victims are on their way out")]
     ClaimDecided(ClaimId),
     /// It was put off once.
-    #[error("claim {0} was put off once already: propose other jobs, or let the deadline decide")]
+    #[error("reclaim {0} was put off once already: propose other jobs, or let the deadline decide")]
     AlreadyDeferred(ClaimId),
+    /// It names others than those that were seen.
+    #[error("reclaim {0} names other jobs by now: look at it again, then answer")]
+    VictimsChanged(ClaimId),
     /// These victims do not do.
     #[error(
-        "these jobs would not make room for claim {0}: name borrowers whose GPUs are enough, in one place"
+        "these jobs would not make room for reclaim {0}: name borrowers whose GPUs are enough, in one place"
     )]
     NotEnough(ClaimId),
+    /// It is held already.
+    #[error("{what} is held already, by {by}: lift that hold first")]
+    HeldAlready {
+        /// What.
+        what: String,
+        /// By whom.
+        by: PersonId,
+    },
+    /// There is nothing to lift.
+    #[error("{what} is not held: look for a hold of its team, its cohort or its rack")]
+    NotHeld {
+        /// What.
+        what: String,
+    },
+    /// A colleague was first.
+    #[error("{what} was changed by {by} since you looked: look at it again, then change it")]
+    ChangedSince {
+        /// What.
+        what: String,
+        /// By whom.
+        by: PersonId,
+    },
     /// The team still has jobs.
     #[error("team `{0}` has live jobs: cancel them first")]
     TeamInUse(TeamId),

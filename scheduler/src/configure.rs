@@ -2,9 +2,10 @@
 
 use crate::decide::invalid;
 use crate::room::MAX_CARDS;
+use crate::setting;
 use crate::{
-    Cohort, CohortId, Configure, Fact, FlavourId, MilliGpu, Millis, Node, Policy, Quota, RateCard,
-    Refusal, State, Team, TeamId, Topology,
+    Cohort, CohortId, Configure, Fact, FlavourId, Limits, MilliGpu, Millis, Node, Policy, Quota,
+    RateCard, Refusal, State, Team, TeamId, Topology,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +17,6 @@ const MAX_MICROS: u64 = 1_000_000_000_000;
 
 /// The most levels of a topology.
 const MAX_LEVELS: usize = 8;
-
-/// The most planned starts of each kind.
-const MAX_RESERVATIONS: u32 = 1_000;
-
-/// The longest half-life of past use: it bounds the buckets that are kept.
-const MAX_HALF_LIFE: Millis = Millis::hours(28 * 24);
 
 /// The greatest weight: a thousand times the usual one.
 const MAX_WEIGHT: u64 = 1_000_000;
@@ -144,11 +139,20 @@ fn check_quotas(state: &State, quotas: &BTreeMap<FlavourId, Quota>) -> Result<()
     Ok(())
 }
 
+fn check_limits(field: &str, limits: Limits) -> Result<(), Refusal> {
+    if limits.running_gpus.is_some_and(|gpus| gpus > MAX_QUOTA) {
+        return Err(invalid(field, format!("must be at most {MAX_QUOTA} GPUs")));
+    }
+    Ok(())
+}
+
 fn set_team(state: &State, team: &Team) -> Result<Fact, Refusal> {
     named("id", team.id.as_str())?;
     check_weight(team.weight_milli)?;
     cohort_exists(state, team.cohort.as_ref())?;
     check_quotas(state, &team.quotas)?;
+    check_limits("limits", team.limits)?;
+    check_limits("person_limits", team.person_limits)?;
     if team.default_time_limit == Some(Millis(0)) {
         return Err(invalid(
             "default_time_limit",
@@ -210,42 +214,11 @@ fn set_node(state: &State, node: &Node) -> Result<Fact, Refusal> {
 }
 
 fn set_policy(policy: &Policy) -> Result<Fact, Refusal> {
-    let spans = [
-        ("launch_timeout", policy.launch_timeout),
-        ("launch_back_off", policy.launch_back_off),
-        ("reserve_after", policy.reserve_after),
-        ("grace", policy.grace),
-        ("grace_cap", policy.grace_cap),
-        ("approval_deadline", policy.approval_deadline),
-        ("claim_again_after", policy.claim_again_after),
-        ("minimum_run", policy.minimum_run),
-        ("policy_age", policy.policy_age),
-    ];
-    for (field, span) in spans {
-        let may_be_zero = matches!(field, "reserve_after" | "minimum_run" | "policy_age");
-        if span > Millis(366 * Millis::DAY.0) || (span == Millis(0) && !may_be_zero) {
-            return Err(invalid(
-                field,
-                "must be more than nothing and at most a year",
-            ));
-        }
-    }
-    if policy.reservations > MAX_RESERVATIONS {
-        return Err(invalid(
-            "reservations",
-            format!("must be at most {MAX_RESERVATIONS}: each one makes every cycle longer"),
-        ));
-    }
-    let half_life = policy.half_life;
-    let whole = half_life.0.is_multiple_of(Millis::HOUR.0);
-    if !whole || half_life < Millis::HOUR || half_life > MAX_HALF_LIFE {
-        return Err(invalid(
-            "half_life",
-            "must be whole hours: at least one, at most 28 days",
-        ));
-    }
+    setting::check(policy)?;
     Ok(Fact::PolicySet {
         policy: policy.clone(),
+        by: None,
+        why: None,
     })
 }
 

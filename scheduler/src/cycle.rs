@@ -5,6 +5,8 @@
 use crate::backfill::{Backfill, Charge};
 use crate::count::Counted;
 use crate::explain::Lacks;
+use crate::hold::TeamHolds;
+use crate::limit::Running;
 use crate::maximum::{Hardware, never, of_shape};
 use crate::place::{Shape, Shortage, UnknownLevel, seek, within};
 use crate::plan::Candidate;
@@ -102,6 +104,8 @@ pub(crate) struct Cycle<'a> {
     pub now: Millis,
     pub tree: QuotaTree<'a>,
     pub hardware: Hardware<'a>,
+    pub team_holds: TeamHolds<'a>,
+    pub running: Running<'a>,
     pub room: Room,
     yard_index: BTreeMap<YardKey<'a>, usize>,
     pub yards: Vec<Yard<'a>>,
@@ -127,6 +131,8 @@ impl<'a> Cycle<'a> {
         Self {
             tree: QuotaTree::of(state),
             hardware: Hardware::of(state),
+            team_holds: TeamHolds::of(state),
+            running: Running::of(state),
             room: Room::of(state, View::Now),
             yard_index: BTreeMap::new(),
             yards: Vec::new(),
@@ -144,18 +150,19 @@ impl<'a> Cycle<'a> {
         }
     }
 
-    /// Finds the oldest of the waiting jobs that have waited too long and might run some day.
-    pub(crate) fn find_waited(&mut self, jobs: &[Candidate], classes: &[usize]) {
+    /// Finds the oldest of those left that have waited too long and might run some day.
+    fn find_waited(&mut self, jobs: &[Candidate], classes: &[usize], left: &[usize]) {
         let most = self.state.policy.reservations as usize;
-        let too_long = |job: &Candidate| {
+        let too_long = |index: &usize| {
+            let job = &jobs[*index];
             self.now.since(job.submitted) >= self.state.policy.reserve_after
-                && job.backs_off(self.now).is_none()
+                && !job.stands_aside(self.now)
+                && self.classes[classes[*index]].never.is_empty()
         };
-        let waited = jobs
-            .iter()
-            .zip(classes)
-            .filter(|(job, class)| self.classes[**class].never.is_empty() && too_long(job));
-        let mut waited: Vec<_> = waited.map(|(job, _)| (job.submitted, job.id)).collect();
+        let waited = left.iter().filter(|index| too_long(index));
+        let mut waited: Vec<_> = waited
+            .map(|&index| (jobs[index].submitted, jobs[index].id))
+            .collect();
         if waited.len() > most {
             waited.select_nth_unstable(most);
             waited.truncate(most);
@@ -163,8 +170,9 @@ impl<'a> Cycle<'a> {
         self.waited = waited.into_iter().map(|(_, job)| job).collect();
     }
 
-    /// The waiting jobs are gone through once more: reservations are made anew.
-    pub(crate) fn begin_pass(&mut self) {
+    /// Those left are gone through once more: reservations are made anew, and who has started waits no longer.
+    pub(crate) fn begin_pass(&mut self, jobs: &[Candidate], classes: &[usize], left: &[usize]) {
+        self.find_waited(jobs, classes, left);
         self.backfill.begin_pass();
         self.passed_over.clear();
         self.first = 0;
@@ -315,16 +323,21 @@ impl<'a> Cycle<'a> {
     /// Starts a job if it can: charges its quota and takes its room. If it cannot, it may get a planned start.
     pub(crate) fn start(
         &mut self,
-        job: &Candidate,
+        job: &Candidate<'a>,
         class: usize,
         rank: usize,
     ) -> Option<Arc<Placement>> {
-        if !self.classes[class].never.is_empty() || job.backs_off(self.now).is_some() {
+        if !self.classes[class].never.is_empty() || job.stands_aside(self.now) {
+            return None;
+        }
+        // Nothing is planned for it either: its limit is not known to end with anybody's time.
+        if !self.running.passed(job.spec, job.owner).is_empty() {
             return None;
         }
         if !self.classes[class].spent {
             for offer in self.offers_in_order(class) {
                 if let Some(placement) = self.try_offer(class, offer) {
+                    self.running.start(job.spec, job.owner);
                     return Some(placement);
                 }
             }
@@ -376,6 +389,13 @@ impl<'a> Cycle<'a> {
         };
         let flavour = of_class.offers[offer].flavour;
         (flavour.map(|(_, flavour)| (flavour, of_class.gpus)), height)
+    }
+
+    /// What classes have in common that seek the same victims: all but how long they run.
+    pub(crate) fn sought_alike(&self, class: usize) -> (Option<usize>, bool, Vec<usize>) {
+        let class = &self.classes[class];
+        let spots = class.offers.iter().map(|offer| offer.spot);
+        (class.team, class.preemptible, spots.collect())
     }
 
     /// What a job of a class is charged for an offer; `None` if the offer has no flavour.

@@ -3,14 +3,22 @@
 //! Every list of events begins with an [`Fact::HourPassed`] for each whole hour that passed since the last one, each at
 //! its exact time, so that usage lines are cut in order whichever command comes first after the hour.
 
+use crate::change;
 use crate::claim;
 use crate::configure::configure;
+use crate::depend::check_after;
+use crate::extend::extend;
+use crate::failure;
+use crate::hold;
 use crate::lifecycle::{Next, Step, next};
+use crate::limit::may_wait;
 use crate::room::{MAX_CARDS, MAX_PODS};
+use crate::setting;
 use crate::{
     Command, End, Event, Fact, FlavourId, Health, Job, JobId, JobSpec, MilliGpu, Millis, NodeId,
     PersonId, Phase, Reclaim, Refusal, Report, State, StopCause, TopologyMode,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The longest that any span of a spec may be: a hundred years.
@@ -30,7 +38,40 @@ pub fn decide(state: &State, command: &Command, now: Millis) -> Result<Vec<Event
     let facts = match command {
         Command::Submit { owner, spec } => submit(state, owner, spec)?,
         Command::Cancel { job, by, why } => cancel(state, live(state, *job)?, by, why.as_ref())?,
-        Command::SetHealth { node, health, why } => set_health(state, *node, *health, why)?,
+        Command::SetHealth { node, health, why } => set_health(state, *node, *health, why, now)?,
+        Command::Silent { node, since } => failure::silent(state, *node, *since)?,
+        Command::Heard { node } => failure::heard(state, *node)?,
+        Command::Repaired { node, why } => {
+            let health = failure::health_after_repair(state, *node)?;
+            set_health(state, *node, health, why, now)?
+        }
+        Command::ExtendLimit {
+            job,
+            limit,
+            by,
+            why,
+        } => vec![extend(state, live(state, *job)?, *limit, by, why.as_ref())?],
+        Command::Hold {
+            scope,
+            mode,
+            by,
+            why,
+        } => hold::set(state, scope, *mode, by, why.as_ref())?,
+        Command::Release { scope, by, why } => hold::lift(state, scope, by, why.as_ref())?,
+        Command::SetPolicy {
+            name,
+            to,
+            seen,
+            by,
+            why,
+        } => setting::change(state, name, to, *seen, by, why.as_ref())?,
+        Command::SetLimits {
+            team,
+            limits,
+            seen,
+            by,
+            why,
+        } => change::limit(state, team, limits, *seen, by, why.as_ref())?,
         Command::Configure(change) => vec![configure(state, change)?],
         Command::Report {
             job,
@@ -90,6 +131,7 @@ fn submit(state: &State, owner: &PersonId, spec: &Arc<JobSpec>) -> Result<Vec<Fa
         .get(&spec.team)
         .ok_or_else(|| Refusal::NoSuchTeam(spec.team.clone()))?;
     check_spec(state, spec)?;
+    may_wait(state, owner, spec)?;
     // From here on the job has the limit that its team had when it came in.
     let spec = match (spec.time_limit, team.default_time_limit) {
         (None, Some(limit)) => Arc::new(JobSpec {
@@ -153,6 +195,7 @@ pub(crate) fn check_spec(state: &State, spec: &JobSpec) -> Result<(), Refusal> {
         }
     }
     check_topology(state, spec)?;
+    check_after(state, spec)?;
     check_spans(spec)
 }
 
@@ -224,7 +267,7 @@ fn cancel(
         by: by.clone(),
         why: why.cloned(),
     };
-    if job.phase == Phase::Queued {
+    if job.phase == Phase::Queued || job.stands_by() {
         let mut facts = claim::gone(state, job.id);
         facts.push(Fact::JobEnded {
             job: job.id,
@@ -251,14 +294,10 @@ fn set_health(
     node: NodeId,
     health: Health,
     why: &str,
+    now: Millis,
 ) -> Result<Vec<Fact>, Refusal> {
-    let now = state
-        .nodes
-        .get(&node)
-        .ok_or(Refusal::NoSuchNode(node))?
-        .node
-        .health;
-    if now == health {
+    let before = state.nodes.get(&node).ok_or(Refusal::NoSuchNode(node))?;
+    if before.node.health == health {
         return Ok(Vec::new());
     }
     let mut facts = vec![Fact::NodeHealthSet {
@@ -267,34 +306,13 @@ fn set_health(
         why: why.into(),
     }];
     if health == Health::Down {
-        let jobs = state
-            .jobs_on(node)
-            .iter()
-            .filter_map(|job| state.jobs.get(job));
-        facts.extend(
-            jobs.filter(|job| job.stop.is_none())
-                .map(|job| lose(job, node, why)),
-        );
+        facts.extend(failure::lose(state, node, why, now));
     }
     Ok(facts)
 }
 
-/// A gang that lost a pod stops whole. It waits again, unless its restart budget is used up.
-fn lose(job: &Job, node: NodeId, why: &str) -> Fact {
-    let cause = StopCause::NodeLost {
-        node,
-        what: why.into(),
-    };
-    Fact::StopRequested {
-        job: job.id,
-        attempt: job.attempt,
-        cause,
-        end: after_failure(job),
-    }
-}
-
 /// How a job ends that has just failed; `None` = it may try again.
-fn after_failure(job: &Job) -> Option<End> {
+pub(crate) fn after_failure(job: &Job) -> Option<End> {
     (job.restarts >= job.spec.restart_budget).then_some(End::Failed)
 }
 
@@ -321,26 +339,40 @@ fn take_report(
         Next::To(_) | Next::Gone => Ok(()),
         Next::Never => Err(out_of_place.clone()),
     };
-    if job.allocation.is_none() {
+    let Some(allocation) = &job.allocation else {
         return Err(out_of_place);
-    }
+    };
     match report {
+        // Said once already; the phase alone does not tell of one that is leaving.
+        Report::Bound if allocation.bound.is_some() => Err(out_of_place),
         Report::Bound => fits(Step::Bind).map(|()| vec![Fact::GangBound { job: id, attempt }]),
         // What comes up while it is being stopped comes too late to count as a launch.
         Report::Started if job.stop.is_some() => Err(out_of_place),
         Report::Started => fits(Step::Start).map(|()| vec![Fact::GangStarted { job: id, attempt }]),
-        Report::CheckpointStarted => {
-            if job
-                .allocation
-                .as_ref()
-                .is_some_and(|allocation| allocation.saving.is_some())
-            {
+        Report::NoStep { .. } | Report::Stepped | Report::PodSucceeded { .. } => {
+            fits(Step::Tell)?;
+            failure::told(job, allocation, report, now).ok_or(out_of_place)
+        }
+        Report::CheckpointStarted { progress } => {
+            // One that is durable already, told again, is no new one.
+            let is_old = job
+                .checkpoint
+                .is_some_and(|last| *progress <= last.progress);
+            if allocation.saving.is_some() || is_old {
                 return Err(out_of_place);
             }
             fits(Step::Save).map(|()| vec![Fact::CheckpointStarted { job: id, attempt }])
         }
         Report::CheckpointSaved { progress, bytes } => {
             let (progress, bytes) = (*progress, *bytes);
+            // The last save told again is no new one: a victim would be stopped before it has saved.
+            let is_old = job.checkpoint.is_some_and(|last| match allocation.saving {
+                Some(_) => (last.progress, last.bytes) == (progress, bytes),
+                None => progress <= last.progress,
+            });
+            if is_old {
+                return Err(out_of_place);
+            }
             fits(Step::Saved).map(|()| {
                 let saved = Fact::CheckpointSaved {
                     job: id,
@@ -351,6 +383,8 @@ fn take_report(
                 // What a victim was given time for is done.
                 let goes = job.reclaim.filter(|_| job.stop.is_none());
                 let stop = goes.map(|reclaim| make_room(job, &reclaim));
+                let drained = || Some(leave(job, hold::drained(state, job)?));
+                let stop = stop.or_else(drained);
                 std::iter::once(saved).chain(stop).collect()
             })
         }
@@ -359,11 +393,7 @@ fn take_report(
             if job.phase == Phase::Starting && job.stop.is_none() {
                 // So short that its start was never told.
                 facts.push(Fact::GangStarted { job: id, attempt });
-            } else if job
-                .allocation
-                .as_ref()
-                .is_some_and(|allocation| allocation.started.is_none())
-            {
+            } else if allocation.started.is_none() {
                 return Err(out_of_place);
             }
             facts.push(Fact::JobEnded {
@@ -376,35 +406,44 @@ fn take_report(
         Report::Failed { .. } | Report::Exited if job.stop.is_some() => {
             Ok(stopped(state, job, now))
         }
-        Report::Failed { code } => Ok(failed(job, *code)),
+        Report::Failed { .. } if job.stands_by() => Err(out_of_place),
+        Report::Failed { code } => Ok(failed(state, job, *code, now)),
         Report::Exited => Err(out_of_place),
     }
 }
 
+/// It goes, and waits again.
+fn leave(job: &Job, cause: StopCause) -> Fact {
+    Fact::StopRequested {
+        job: job.id,
+        attempt: job.attempt,
+        cause,
+        end: None,
+    }
+}
+
 /// It failed by itself; every pod is gone.
-fn failed(job: &Job, code: i32) -> Vec<Fact> {
+fn failed(state: &State, job: &Job, code: i32, now: Millis) -> Vec<Fact> {
     let (id, attempt, cause) = (job.id, job.attempt, StopCause::Exited { code });
+    let mut facts = vec![failure::cost(job, &cause, now)];
     match after_failure(job) {
-        Some(end) => vec![Fact::JobEnded {
+        Some(end) => facts.push(Fact::JobEnded {
             job: id,
             end,
             cause: Some(cause),
-        }],
-        None => vec![
+        }),
+        None => {
+            facts.extend(failure::of_exit(state, job, now));
             // Keeps the exit code on the record, and tells the fold that this was a failure.
-            Fact::StopRequested {
-                job: id,
-                attempt,
-                cause,
-                end: None,
-            },
-            Fact::JobRequeued {
+            facts.push(leave(job, cause));
+            facts.push(Fact::JobRequeued {
                 job: id,
                 attempt,
                 not_before: None,
-            },
-        ],
+            });
+        }
     }
+    facts
 }
 
 /// A requested stop is confirmed.
@@ -419,19 +458,33 @@ fn stopped(state: &State, job: &Job, now: Millis) -> Vec<Fact> {
             cause: Some(stop.cause.clone()),
         }];
     }
+    if let Some(recovery) = job.recovery.filter(|recovery| recovery.until > now) {
+        return vec![Fact::GangStopped {
+            job: job.id,
+            attempt: job.attempt,
+            until: recovery.until,
+        }];
+    }
+    let mut facts = Vec::new();
     let not_before = match stop.cause {
-        StopCause::LaunchTimeout => Some(now + back_off(state, job)),
+        StopCause::LaunchTimeout => {
+            facts = failure::of_exit(state, job, now);
+            Some(now + back_off(state, job))
+        }
         StopCause::Person { .. }
         | StopCause::TimeLimit
         | StopCause::NodeLost { .. }
+        | StopCause::Stalled { .. }
+        | StopCause::Drained { .. }
         | StopCause::Reclaim { .. }
         | StopCause::Exited { .. } => None,
     };
-    vec![Fact::JobRequeued {
+    facts.push(Fact::JobRequeued {
         job: job.id,
         attempt: job.attempt,
         not_before,
-    }]
+    });
+    facts
 }
 
 /// Doubles with each launch that did not come up.
@@ -443,8 +496,19 @@ fn back_off(state: &State, job: &Job) -> Millis {
 
 fn tick(state: &State, now: Millis) -> Vec<Fact> {
     let due = state.due.iter().take_while(|&&(due, _)| due <= now);
-    let jobs = due.filter_map(|(_, id)| on_time(state.jobs.get(id)?, now));
-    jobs.chain(claim::on_time(state, now)).collect()
+    let (mut facts, mut quarantined) = (Vec::new(), BTreeSet::new());
+    for job in due.filter_map(|(_, id)| state.jobs.get(id)) {
+        let stalls = job.stalls_at(&state.policy).is_some_and(|at| at <= now);
+        let over = job.runs_until().is_some_and(|until| until <= now);
+        match job.phase {
+            Phase::Running if stalls && !over => {
+                facts.extend(failure::stall(state, job, now, &mut quarantined));
+            }
+            _ => facts.extend(on_time(job, now)),
+        }
+    }
+    facts.extend(claim::on_time(state, now));
+    facts
 }
 
 /// A victim is stopped: it has saved, or its grace is over.
@@ -481,6 +545,11 @@ fn on_time(job: &Job, now: Millis) -> Option<Fact> {
             job.reclaim.map(|reclaim| make_room(job, &reclaim))
         }
         Phase::Running | Phase::Reclaiming => Some(stop(StopCause::TimeLimit, Some(End::TimedOut))),
-        Phase::Recovering => None,
+        // Nothing was found in place of what it lost: all of it is placed anew.
+        Phase::Recovering => Some(Fact::JobRequeued {
+            job: id,
+            attempt,
+            not_before: None,
+        }),
     }
 }

@@ -1,8 +1,9 @@
 //! Everything that can happen. The journal is a list of these; the state is their fold.
 
 use crate::{
-    Claim, ClaimId, Cohort, CohortId, End, Flavour, Health, JobId, JobSpec, Millis, Node, NodeId,
-    PersonId, Placement, Policy, RateCard, Team, TeamId, Topology, Withdrawal,
+    Area, Claim, ClaimId, Cohort, CohortId, End, Flavour, Health, HoldMode, HoldScope, JobId,
+    JobSpec, Millis, Node, NodeId, PersonId, Placement, Policy, RateCard, Team, TeamId, TeamLimits,
+    Topology, Withdrawal,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -18,7 +19,10 @@ pub struct Event {
 }
 
 /// Why a gang is stopped or was lost.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(tag = "cause", rename_all = "snake_case")]
 pub enum StopCause {
     /// A person asked for it.
@@ -37,12 +41,26 @@ pub enum StopCause {
         /// What broke: a cause of the reliability tables, or an operator's word.
         what: String,
     },
+    /// No step of its was heard of for too long.
+    Stalled {
+        /// Since when.
+        since: Millis,
+        /// Those of its nodes that are silent: they are quarantined.
+        silent: Vec<NodeId>,
+    },
     /// Its pods were not all up in time.
     LaunchTimeout,
     /// Its own process failed.
     Exited {
         /// Exit code.
         code: i32,
+    },
+    /// It has saved, and what it runs on or belongs to is being drained.
+    Drained {
+        /// What is.
+        scope: HoldScope,
+        /// By whom.
+        by: PersonId,
     },
     /// It makes room for an owner.
     Reclaim {
@@ -54,7 +72,10 @@ pub enum StopCause {
 }
 
 /// What happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Fact {
     /// The fabric's levels were said.
@@ -101,10 +122,60 @@ pub enum Fact {
         /// Why.
         why: String,
     },
+    /// A node misses its heartbeats: nothing new is placed there. What runs goes on, is held and is billed.
+    NodeSilent {
+        /// Which.
+        node: NodeId,
+        /// Since when.
+        since: Millis,
+    },
+    /// A silent node is heard again.
+    NodeHeard {
+        /// Which.
+        node: NodeId,
+    },
+    /// Something was set aside: nothing new starts there.
+    HoldSet {
+        /// What.
+        scope: HoldScope,
+        /// What becomes of those that run.
+        #[serde(default)]
+        mode: HoldMode,
+        /// By whom.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
+    /// A hold was lifted.
+    HoldLifted {
+        /// Of what.
+        scope: HoldScope,
+        /// By whom.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
     /// The policy was changed.
     PolicySet {
         /// The whole policy.
         policy: Policy,
+        /// By whom; `None` = it is what the fleet was set up with.
+        #[serde(default)]
+        by: Option<PersonId>,
+        /// In their words.
+        #[serde(default)]
+        why: Option<String>,
+    },
+    /// How much of a team may run and wait at once was changed.
+    LimitsSet {
+        /// Whose.
+        team: TeamId,
+        /// To what.
+        limits: TeamLimits,
+        /// By whom.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
     },
     /// A rate card was published.
     RateCardSet {
@@ -142,6 +213,86 @@ pub enum Fact {
         job: JobId,
         /// Its attempt.
         attempt: u32,
+    },
+    /// No step of a running gang has been heard of since then.
+    StepsStopped {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// Since when.
+        since: Millis,
+    },
+    /// Its steps go on.
+    StepsResumed {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+    },
+    /// One pod has ended by itself, well: its place is held no longer. The others go on; no gang is broken by it.
+    PodSucceeded {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// Which of its pods.
+        rank: u32,
+    },
+    /// What it cost that a gang was cut short: by a node, by standing still or by its own exit.
+    Interrupted {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// The cause, in the words of the reliability tables where it stands there.
+        what: String,
+        /// Where it lay.
+        area: Area,
+        /// Work since the last durable checkpoint of this attempt, in thousandths of a GPU x milliseconds.
+        lost: u64,
+    },
+    /// Its pods on a node are gone for certain, or quarantined with it: they are held and billed no longer.
+    PodsLost {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// Where.
+        node: NodeId,
+        /// Until when it keeps its other nodes while others are found in place of this one; `None` = it does not.
+        keep_until: Option<Millis>,
+    },
+    /// The exit of every pod that was left is confirmed; it keeps their nodes until then.
+    GangStopped {
+        /// Which.
+        job: JobId,
+        /// The attempt that ended.
+        attempt: u32,
+        /// Until when.
+        until: Millis,
+    },
+    /// Others were found in place of the nodes that it lost: it starts again, from its last durable checkpoint.
+    GangReplaced {
+        /// Which.
+        job: JobId,
+        /// The attempt that begins.
+        attempt: u32,
+        /// Where, all of it.
+        placement: Arc<Placement>,
+        /// Ranks that lie elsewhere than before.
+        moved: Vec<u32>,
+    },
+    /// A job may run for longer.
+    TimeLimitExtended {
+        /// Which.
+        job: JobId,
+        /// Its limit from now on, over all attempts.
+        limit: Millis,
+        /// By whom.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
     },
     /// A save began.
     CheckpointStarted {
@@ -274,6 +425,14 @@ impl Fact {
             | Self::JobAdmitted { job, .. }
             | Self::GangBound { job, .. }
             | Self::GangStarted { job, .. }
+            | Self::StepsStopped { job, .. }
+            | Self::StepsResumed { job, .. }
+            | Self::PodSucceeded { job, .. }
+            | Self::Interrupted { job, .. }
+            | Self::PodsLost { job, .. }
+            | Self::GangStopped { job, .. }
+            | Self::GangReplaced { job, .. }
+            | Self::TimeLimitExtended { job, .. }
             | Self::CheckpointStarted { job, .. }
             | Self::CheckpointSaved { job, .. }
             | Self::StopRequested { job, .. }
@@ -285,7 +444,15 @@ impl Fact {
             | Self::ClaimWithdrawn { job, .. }
             | Self::SaveAsked { job, .. }
             | Self::JobRequeued { job, .. }
-            | Self::JobEnded { job, .. } => Some(*job),
+            | Self::JobEnded { job, .. }
+            | Self::HoldSet {
+                scope: HoldScope::Job { job },
+                ..
+            }
+            | Self::HoldLifted {
+                scope: HoldScope::Job { job },
+                ..
+            } => Some(*job),
             Self::TopologySet { .. }
             | Self::FlavourSet { .. }
             | Self::CohortSet { .. }
@@ -294,7 +461,12 @@ impl Fact {
             | Self::TeamRemoved { .. }
             | Self::NodeSet { .. }
             | Self::NodeHealthSet { .. }
+            | Self::NodeSilent { .. }
+            | Self::NodeHeard { .. }
+            | Self::HoldSet { .. }
+            | Self::HoldLifted { .. }
             | Self::PolicySet { .. }
+            | Self::LimitsSet { .. }
             | Self::RateCardSet { .. }
             | Self::HourPassed => None,
         }

@@ -2,20 +2,33 @@
 //!
 //! A job starts as soon as one of its flavours has quota and room that no planned start ahead of it needs. The one told is the flavour
 //! that lacks the least, with everything that it lacks: lifting all of it starts the job, lifting all but one does not.
+//! A job that is set aside is told what it would lack besides as things stand: it makes no claim, so what one might bring
+//! is not told.
 
 use crate::backfill::known;
+use crate::count::Counted;
 use crate::cycle::Cycle;
+use crate::hold::Closed;
+use crate::place::seek;
 use crate::plan::Candidate;
 use crate::quota::ShortAt;
-use crate::{Blocker, FlavourId, MilliGpu, Reason};
+use crate::room::{Room, View};
+use crate::{Blocker, FlavourId, Hold, MilliGpu, Reason};
 
 /// Borrowers named in a reason, at most.
 const HOLDERS: usize = 3;
 
+/// Holds of nodes that are tried for a reason, at most: beyond that they are not told.
+const HOLDS: usize = 64;
+
 /// Why a job waits that has not started in this cycle.
 pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: usize) -> Reason {
-    if !cycle.classes[class].never.is_empty() {
-        return Reason::of(cycle.classes[class].never.clone());
+    let mut all = job.aside.clone();
+    all.extend(cycle.running.passed(job.spec, job.owner));
+    if !cycle.classes[class].never.is_empty() || all.iter().any(Blocker::is_for_ever) {
+        all.extend(cycle.classes[class].never.iter().cloned());
+        all.sort_by_key(Blocker::precedence);
+        return Reason::of(all);
     }
     let until = job.backs_off(cycle.now);
     cycle.judge(class);
@@ -29,7 +42,6 @@ pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: us
             short_by(&lacks.quota),
         )
     });
-    let mut all = Vec::with_capacity(4);
     all.extend(until.map(|until| Blocker::BackOff { until }));
     if let Some(offer) = closest {
         let lacks = &cycle.lacks(class)[offer];
@@ -141,7 +153,44 @@ impl Cycle<'_> {
             best_pods: short.best_pods,
             best_domain: short.best_domain.cloned(),
             segments: short.segments,
+            held: self.holds_in_way(spot).into(),
         })
+    }
+
+    /// The fewest holds of nodes with whose end there would be room for a spot: each of them is needed.
+    fn holds_in_way(&self, spot: usize) -> Vec<Hold> {
+        let yard = &self.yards[self.spots[spot].yard];
+        let lies_here = |hold: &&Hold| {
+            let closed = Closed::by(self.state, [*hold]);
+            let nodes = yard.nodes.iter();
+            let mut nodes = nodes.filter_map(|(_, id)| self.state.nodes.get(id));
+            nodes.any(|free| closed.has(&free.node))
+        };
+        let mut lifted: Vec<&Hold> = self.state.node_holds().filter(lies_here).collect();
+        if lifted.is_empty() || lifted.len() > HOLDS || !self.fits_but(spot, &lifted) {
+            return Vec::new();
+        }
+        let mut index = 0;
+        while index < lifted.len() {
+            let hold = lifted.remove(index);
+            if lifted.is_empty() || !self.fits_but(spot, &lifted) {
+                lifted.insert(index, hold);
+                index += 1;
+            }
+        }
+        lifted.into_iter().cloned().collect()
+    }
+
+    /// Whether a spot would have room after the cycle without some holds of nodes.
+    fn fits_but(&self, spot: usize, lifted: &[&Hold]) -> bool {
+        let kept = self.state.node_holds();
+        let closed = Closed::by(self.state, kept.filter(|hold| !lifted.contains(hold)));
+        let mut room = Room::but(self.state, View::Now, &closed);
+        for (spec, placement) in &self.placed {
+            room.hold(spec, placement);
+        }
+        let (yard, shape) = (&self.yards[self.spots[spot].yard], &self.spots[spot].shape);
+        seek(yard, &Counted::of(&room, yard, &shape.ask), shape).is_ok()
     }
 }
 

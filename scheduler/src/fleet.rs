@@ -1,6 +1,6 @@
 //! What there is: flavours, the topology, nodes; and who may use it: teams, cohorts, quotas.
 
-use crate::{CohortId, FlavourId, MilliGpu, Millis, Name, NodeId, ReclaimMode, TeamId};
+use crate::{CohortId, FlavourId, Limits, MilliGpu, Millis, Name, NodeId, ReclaimMode, TeamId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -34,7 +34,8 @@ pub enum Health {
     Draining,
     /// Confirmed lost.
     Down,
-    /// Silent, not confirmed lost: billed to nobody.
+    /// Silent, and its gang went on without it: what may still run there is billed to nobody, and nothing new is placed
+    /// before somebody confirms that it is gone.
     Quarantined,
     /// Kept free to replace a lost node; outside all quota.
     Spare,
@@ -96,6 +97,12 @@ pub struct Team {
     pub weight_milli: u64,
     /// Per flavour. A flavour that is not named here cannot be asked for.
     pub quotas: BTreeMap<FlavourId, Quota>,
+    /// How many of its jobs may run and wait at once.
+    #[serde(default)]
+    pub limits: Limits,
+    /// How many of each person's jobs in it may.
+    #[serde(default)]
+    pub person_limits: Limits,
     /// Time limit of a job that names none; `None` = no limit.
     pub default_time_limit: Option<Millis>,
 }

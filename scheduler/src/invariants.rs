@@ -1,12 +1,13 @@
 //! What must always be true; checked after every event in tests and simulations.
 //!
 //! - A card is taken by exactly the gangs that have it, and never beyond its thousandths; the same for CPU and memory.
-//! - A gang has all of its pods or none, each on whole cards of its flavour or on a share of one.
+//! - A gang has all of its pods or none, each on whole cards of its flavour or on a share of one; but for those that are
+//!   gone, and are on record as such. What is said of these in `failure`.
 //! - `charged` is the sum over admitted, starting, running and recovering jobs: a victim's leaves when it is taken.
 //! - Own and borrowed add up to what a job has; a team's own parts stay inside its nominal, its borrowed part is what it
 //!   is charged beyond that, and lies on its newest admissions.
 //! - The ledger of who borrows from whom: rows add up to what is borrowed, and nobody lends what it uses.
-//! - What is said of claims in `claim::holds`.
+//! - What is said of claims in `claim::holds`, and of holds in `hold`.
 //! - The lists beside the jobs (the queue, due times, the order of admissions) say what the jobs say.
 
 use crate::{FlavourId, FreeNode, Job, JobId, MilliGpu, NodeId, Phase, State, TeamId};
@@ -22,6 +23,10 @@ pub fn check(state: &State) -> Result<(), String> {
     check_entitlements(state)?;
     crate::ledger::check(state)?;
     crate::claim::check(state)?;
+    crate::hold::check(state)?;
+    crate::failure::check(state)?;
+    crate::depend::check(state)?;
+    crate::limit::check(state)?;
     check_lists(state)
 }
 
@@ -42,7 +47,8 @@ fn check_job(job: &Job) -> Result<(), String> {
         return Ok(());
     };
     let pods = &allocation.placement.pods;
-    ensure(pods.len() == job.spec.pods as usize, || {
+    let gone = allocation.gone.len();
+    ensure(pods.len() + gone == job.spec.pods as usize, || {
         format!("job {id} has {} of its {} pods", pods.len(), job.spec.pods)
     })?;
     for pod in pods {

@@ -2,8 +2,8 @@
 
 use crate::state::Turn;
 use crate::{
-    Eviction, FlavourId, JobId, MilliGpu, Millis, Name, NodeId, PersonId, Policy, Reclaim,
-    StopCause, TeamId,
+    Dependency, Eviction, FlavourId, Hold, JobId, MilliGpu, Millis, Name, NodeId, PersonId, Policy,
+    Reclaim, StopCause, TeamId,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -111,6 +111,9 @@ pub struct JobSpec {
     pub preemptible: bool,
     /// How many failures it survives.
     pub restart_budget: u32,
+    /// Jobs that have to end first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<Dependency>,
     /// Simulated executor only: how much running time its work takes. `None` = drawn from the seed.
     pub run_time: Option<Millis>,
 }
@@ -136,12 +139,27 @@ pub enum Phase {
     Running,
     /// Asked to save and go, for an owner.
     Reclaiming,
-    /// Lost a pod; what is left of the gang is being stopped, then it waits again.
+    /// Lost a pod: what is left of the gang is being stopped, then it keeps its nodes while others are found for those that
+    /// it lost, and starts again; or it waits again.
     Recovering,
 }
 
 /// How a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// By itself, well.
@@ -199,6 +217,50 @@ pub struct Allocation {
     pub started: Option<Millis>,
     /// When the save under way began.
     pub saving: Option<Millis>,
+    /// Pods that are gone while the gang is not, by rank: they are not in its placement any more.
+    #[serde(default)]
+    pub gone: Vec<GonePod>,
+    /// No step has been heard of since then.
+    #[serde(default)]
+    pub no_step_since: Option<Millis>,
+    /// When steps last went on after a silence, or a save was durable: no later word tells of an earlier silence.
+    #[serde(default)]
+    pub stepped: Option<Millis>,
+}
+
+/// A pod of a live gang that is held no longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GonePod {
+    /// Which of the gang's pods.
+    pub rank: u32,
+    /// Where it was.
+    pub place: PodPlace,
+    /// True when it ended by itself, well; else its node was lost.
+    pub succeeded: bool,
+}
+
+/// A gang that lost pods and keeps its other nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovery {
+    /// Since when.
+    pub since: Millis,
+    /// Until when it keeps them; then all of it is placed anew.
+    pub until: Millis,
+}
+
+impl Allocation {
+    /// Each rank's place, its last one where the pod is gone.
+    pub fn places(&self) -> Vec<PodPlace> {
+        let mut left = self.placement.pods.iter();
+        let mut gone = self.gone.iter().peekable();
+        let all = self.placement.pods.len() + self.gone.len();
+        let ranks =
+            (0..all as u32).filter_map(|rank| match gone.next_if(|gone| gone.rank == rank) {
+                Some(gone) => Some(gone.place),
+                None => left.next().copied(),
+            });
+        ranks.collect()
+    }
 }
 
 /// The last durable checkpoint.
@@ -258,9 +320,15 @@ pub struct Job {
     /// When it was taken: those of the last day, and those for claimants that still live.
     #[serde(default)]
     pub evictions: Vec<Eviction>,
+    /// It was set aside.
+    #[serde(default)]
+    pub hold: Option<Hold>,
     /// Makes no claim before then: one was refused.
     #[serde(default)]
     pub no_claim_before: Option<Millis>,
+    /// It keeps its nodes while others are found in place of those that it lost.
+    #[serde(default)]
+    pub recovery: Option<Recovery>,
 }
 
 impl Job {
@@ -294,12 +362,31 @@ impl Job {
             Phase::Admitted | Phase::Starting => {
                 Some(self.allocation.as_ref()?.admitted + policy.launch_timeout)
             }
-            Phase::Running => self.runs_until(),
+            Phase::Running => {
+                let stalls = self.stalls_at(policy);
+                stalls.into_iter().chain(self.runs_until()).min()
+            }
             Phase::Reclaiming => {
                 let grace = self.reclaim.map(|reclaim| reclaim.until);
                 grace.into_iter().chain(self.runs_until()).min()
             }
-            Phase::Recovering => None,
+            Phase::Recovering => self.recovery.map(|recovery| recovery.until),
         }
+    }
+
+    /// When it has stood still for too long.
+    pub(crate) fn stalls_at(&self, policy: &Policy) -> Option<Millis> {
+        Some(self.allocation.as_ref()?.no_step_since? + policy.stall_after)
+    }
+
+    /// True when it is being stopped, and gives back what it has.
+    pub(crate) fn leaves(&self) -> bool {
+        let ends = self.stop.as_ref().is_some_and(|stop| stop.end.is_some());
+        self.stop.is_some() && (self.recovery.is_none() || ends)
+    }
+
+    /// True when every pod is gone and it keeps its nodes: nothing runs, and nothing has to be stopped.
+    pub(crate) fn stands_by(&self) -> bool {
+        self.phase == Phase::Recovering && self.stop.is_none()
     }
 }

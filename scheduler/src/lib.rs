@@ -24,6 +24,12 @@
 //! - **share**: how much a team or cohort is charged above its own, of what can be lent, by weight.
 //! - **segment**: an equal part of a gang that stays inside one domain (Kueue: slice of a podset).
 //! - **claim**: an owner's demand for what others use: its **victims** are asked to save and go, its targets are **held**.
+//! - **hold**: nothing new starts there, what runs goes on; a **drain** lets that leave, too, at its next durable save.
+//! - **silent**: a node that misses its heartbeats; nothing new starts there, what runs goes on. **lost**: confirmed gone.
+//!   **quarantined**: silent, and its gang went on without it.
+//! - **recovering**: a gang that lost nodes is stopped, keeps the others while a **spare** or a free node is found, and starts
+//!   again from its last durable checkpoint. **lemon**: a node on which jobs of different people fail in a row.
+//! - **policy**: one of the numbers that an admin may change; all of them, with their ranges, are [`POLICIES`].
 //! - **reason**: the typed, true answer to "why does it wait?".
 //! - **usage line**: GPUs x time held by one job with one entitlement in one phase; a bill is a sum of them.
 //!
@@ -32,33 +38,43 @@
 //! keeps three lists beside the jobs: the queue in order, due times, and admissions by team and flavour. [`plan()`] walks
 //! the queue once over a scratch (`cycle`) of quota (`quota`) and room (`room`, `place`) as integers; `maximum` says
 //! what can never run, `order` who is next, `claim` who is taken for whom, `backfill` who must not be made later, `explain`
-//! why each one left waits. [`Meter`] folds the same facts into usage lines; [`Cost`] prices them. [`invariants::check`] is
-//! what must hold after every fact.
+//! why each one left waits. What breaks, and how gangs go on: `failure`; more time for them: `extend`. What keeps a job back
+//! whatever is free: `hold`, `depend`, `limit`. What people change over each other is kept apart by versions: `setting` has
+//! the policies, `change` the rest. [`Meter`] folds the same
+//! facts into usage lines; [`Cost`] prices them. Which moves would open a whole block: [`defragment()`]. [`invariants::check`] is what must hold after every fact.
 //!
 //! # Deliberately absent
-//! - Replacements by a spare, and elastic gangs that shrink for a claim.
-//! - Slices of a card, elastic gangs, dependencies, limits per person, the idle clock of notebooks.
+//! - Elastic gangs that shrink for a claim, or go on smaller without a lost node. Links above a node: a slow one is its
+//!   nodes' `degraded`. What recovers is taken for nobody before its hold is over.
+//! - Slices of a card, elastic gangs, arrays, the idle clock of notebooks, reservations in time.
 //! - `exclusive` topology requests. A "never" of a topology counts nodes that are down, but no spares.
 
 #![forbid(unsafe_code)]
 
 mod apply;
 mod backfill;
+mod change;
 mod claim;
 mod command;
 mod configure;
 mod count;
 mod cycle;
 mod decide;
+mod defragment;
+mod depend;
 mod event;
 mod explain;
+mod extend;
+mod failure;
 mod fair;
 mod fleet;
+mod hold;
 mod ids;
 pub mod invariants;
 mod job;
 mod ledger;
 mod lifecycle;
+mod limit;
 mod maximum;
 mod meter;
 mod order;
@@ -70,33 +86,43 @@ mod quota;
 mod rate;
 mod reason;
 mod room;
+mod setting;
 mod standby;
+mod stands;
 mod state;
 mod units;
 
 pub use apply::apply;
+pub use change::{Change, TeamLimits};
 pub use claim::{
     Alternative, Basis, Claim, ClaimId, Eviction, Price, Reclaim, ReclaimMode, Stage, Victim, Way,
-    Withdrawal, WithinTeam,
+    Withdrawal, WithinTeam, price_now,
 };
 pub use command::{Command, Configure, Refusal, Report};
 pub use decide::{decide, next_due};
+pub use defragment::{Move, Proposal, TRIED, defragment};
+pub use depend::{Dependency, Ends, Wants};
 pub use event::{Event, Fact, StopCause};
+pub use extend::{Delay, extension_delays};
+pub use failure::{Area, Suspicion, area_of};
 pub use fair::{FairShare, Peer, fair_share};
 pub use fleet::{Cohort, Flavour, Health, Node, Pool, Quota, Team, Topology};
+pub use hold::{Hold, HoldMode, HoldScope, held_there, hold_over};
 pub use ids::{CohortId, FlavourId, JobId, Name, NodeId, PersonId, TeamId};
 pub use job::{
-    Allocation, Checkpoint, CheckpointContract, End, Job, JobKind, JobSpec, Phase, Placement,
-    PodPlace, Priority, Segments, StopRequest, TopologyMode, TopologyRequest,
+    Allocation, Checkpoint, CheckpointContract, End, GonePod, Job, JobKind, JobSpec, Phase,
+    Placement, PodPlace, Priority, Recovery, Segments, StopRequest, TopologyMode, TopologyRequest,
 };
 pub use ledger::{Lender, Loan, Loans, lent_by, loans_to};
+pub use limit::{LimitOf, Limited, Limits, Load};
 pub use meter::{Entitlement, Meter, UnitKind, UsageLine, UsagePhase};
 pub use past_use::{PastUse, decayed_use};
-pub use plan::{Plan, PlannedStart, Waiting, plan, would_start};
+pub use plan::{Plan, PlannedStart, Waiting, plan, plan_events, would_start};
 pub use policy::{Policy, UseOrder};
 pub use quota::{QuotaFigures, entitlements, quota_figures};
 pub use rate::{COST_PER_CENT, Cents, Cost, RateCard, spread};
 pub use reason::{Blocker, Reason, Scope};
+pub use setting::{Allowed, POLICIES, PolicyRow, Setting, policy_row};
 pub use standby::stood_in_for;
 pub use state::{Counts, FreeNode, State, Turn};
 pub use units::{MilliGpu, MilliGpuMs, Millis};

@@ -15,12 +15,18 @@ pub(crate) enum Step {
     Save,
     /// A save is durable.
     Saved,
+    /// Steps stopped or went on, or one pod ended well.
+    Tell,
     /// A stop was asked for.
     Stop,
     /// It is taken for a claim: its charge leaves.
     Reclaim,
     /// A pod was lost: what is left of the gang is being stopped.
     Lose,
+    /// Confirmed gone; it keeps its nodes.
+    Halt,
+    /// Others were found in place of the nodes that it lost.
+    Replace,
     /// Confirmed gone; it waits again, or its back-off is over.
     Requeue,
     /// Over.
@@ -42,12 +48,15 @@ pub(crate) enum Next {
 pub(crate) fn next(phase: Phase, step: Step) -> Next {
     use Next::{Gone, Never, To};
     use Phase::{Admitted, Queued, Reclaiming, Recovering, Running, Starting};
-    use Step::{Admit, Bind, End, Lose, Reclaim, Requeue, Save, Saved, Start, Stop};
+    use Step::{
+        Admit, Bind, End, Halt, Lose, Reclaim, Replace, Requeue, Save, Saved, Start, Stop, Tell,
+    };
     match (phase, step) {
         (Queued, Admit) => To(Admitted),
         (Queued, Requeue) => To(Queued),
         (Queued, End) => Gone,
-        (Queued, Bind | Start | Save | Saved | Stop | Reclaim | Lose) => Never,
+        (Queued, Bind | Start | Save | Saved | Tell | Stop | Reclaim | Lose) => Never,
+        (Queued, Halt | Replace) => Never,
 
         (Admitted, Bind) => To(Starting),
         (Admitted, Stop) => To(Admitted),
@@ -55,7 +64,7 @@ pub(crate) fn next(phase: Phase, step: Step) -> Next {
         (Admitted, Lose) => To(Recovering),
         (Admitted, Requeue) => To(Queued),
         (Admitted, End) => Gone,
-        (Admitted, Admit | Start | Save | Saved) => Never,
+        (Admitted, Admit | Start | Save | Saved | Tell | Halt | Replace) => Never,
 
         (Starting, Start) => To(Running),
         (Starting, Stop) => To(Starting),
@@ -63,26 +72,27 @@ pub(crate) fn next(phase: Phase, step: Step) -> Next {
         (Starting, Lose) => To(Recovering),
         (Starting, Requeue) => To(Queued),
         (Starting, End) => Gone,
-        (Starting, Admit | Bind | Save | Saved) => Never,
+        (Starting, Admit | Bind | Save | Saved | Tell | Halt | Replace) => Never,
 
-        (Running, Save | Saved | Stop) => To(Running),
+        (Running, Save | Saved | Tell | Stop) => To(Running),
         (Running, Reclaim) => To(Reclaiming),
         (Running, Lose) => To(Recovering),
         (Running, Requeue) => To(Queued),
         (Running, End) => Gone,
-        (Running, Admit | Bind | Start) => Never,
+        (Running, Admit | Bind | Start | Halt | Replace) => Never,
 
         // One that was taken on its way up may still be bound. One that loses a pod goes on leaving: its charge is gone.
-        (Reclaiming, Bind | Save | Saved | Stop | Lose) => To(Reclaiming),
+        (Reclaiming, Bind | Save | Saved | Tell | Stop | Lose) => To(Reclaiming),
         (Reclaiming, Requeue) => To(Queued),
         (Reclaiming, End) => Gone,
-        (Reclaiming, Admit | Start | Reclaim) => Never,
+        (Reclaiming, Admit | Start | Reclaim | Halt | Replace) => Never,
 
         // A save that was durable just before the loss may be told just after it.
-        (Recovering, Saved | Stop | Lose) => To(Recovering),
+        (Recovering, Saved | Stop | Lose | Halt) => To(Recovering),
+        (Recovering, Replace) => To(Admitted),
         (Recovering, Requeue) => To(Queued),
         (Recovering, End) => Gone,
-        (Recovering, Admit | Bind | Start | Save | Reclaim) => Never,
+        (Recovering, Admit | Bind | Start | Save | Tell | Reclaim) => Never,
     }
 }
 

@@ -144,7 +144,10 @@ fn precedence(blocker: &Blocker) -> u8 {
         Blocker::ExceedsMaximum {
             of: Scope::Node, ..
         } => 4,
-        Blocker::NoMatchingFlavour { .. }
+        Blocker::Held(_)
+        | Blocker::Dependency { .. }
+        | Blocker::Limit { .. }
+        | Blocker::NoMatchingFlavour { .. }
         | Blocker::BackOff { .. }
         | Blocker::Claim { .. }
         | Blocker::Quota { .. }

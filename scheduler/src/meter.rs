@@ -2,7 +2,8 @@
 
 use crate::place::nodes;
 use crate::{
-    Event, Fact, FlavourId, JobId, MilliGpu, MilliGpuMs, Millis, PersonId, State, StopCause, TeamId,
+    Allocation, Event, Fact, FlavourId, JobId, MilliGpu, MilliGpuMs, Millis, NodeId, PersonId,
+    State, StopCause, TeamId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +38,7 @@ pub enum UsagePhase {
     Run,
     /// Stalled by a save.
     Save,
-    /// From the loss of a pod to the confirmed exit of the gang.
+    /// From the loss of a pod, or a stall, to the confirmed exit of the gang, or until it is bound again.
     Recover,
     /// From bind to exit of a gang that never came up: kept, at price 0.
     FailedLaunch,
@@ -112,6 +113,15 @@ struct Open {
     up: bool,
     own: MilliGpu,
     borrowed: MilliGpu,
+    /// Pods that are not held while the gang is.
+    #[serde(default)]
+    gone: u32,
+    /// Ranks of these that are placed, and not bound yet.
+    #[serde(default)]
+    unbound: Vec<u32>,
+    /// Pods of the whole gang.
+    #[serde(default)]
+    pods: u32,
     /// Lines of a launch that is not resolved: they are `Run` if it comes up, and `FailedLaunch` if it does not.
     pending: Vec<UsageLine>,
 }
@@ -123,7 +133,7 @@ impl Meter {
         let at = event.at;
         match &event.fact {
             Fact::JobAdmitted { job, .. } => self.open(state, *job),
-            Fact::GangBound { job, .. } => self.bind(state, *job, at),
+            Fact::GangBound { job, .. } => self.bind(state, *job, at, &mut lines),
             Fact::GangStarted { job, .. } => self.with(*job, |open| open.resolve(at, &mut lines)),
             Fact::CheckpointStarted { job, .. } => self.with(*job, |open| {
                 open.turn(UsagePhase::Run, UsagePhase::Save, at, &mut lines);
@@ -133,12 +143,31 @@ impl Meter {
             }),
             Fact::StopRequested {
                 job,
-                cause: StopCause::NodeLost { .. },
+                cause: StopCause::NodeLost { .. } | StopCause::Stalled { .. },
                 ..
             } => self.with(*job, |open| {
                 open.turn(UsagePhase::Save, UsagePhase::Recover, at, &mut lines);
                 open.turn(UsagePhase::Run, UsagePhase::Recover, at, &mut lines);
             }),
+            Fact::PodsLost { job, .. } | Fact::PodSucceeded { job, .. } => {
+                let pods = state.jobs.get(job).and_then(|job| job.allocation.as_ref());
+                if let Some(allocation) = pods {
+                    self.with(*job, |open| open.keep(allocation, at, &mut lines));
+                }
+            }
+            Fact::GangReplaced {
+                job,
+                attempt,
+                moved,
+                ..
+            } => {
+                let pods = state.jobs.get(job).and_then(|job| job.allocation.as_ref());
+                if let Some(allocation) = pods {
+                    self.with(*job, |open| {
+                        open.again(*attempt, allocation, moved, at, &mut lines);
+                    });
+                }
+            }
             Fact::JobRequeued { job, .. } | Fact::JobEnded { job, .. } => {
                 if let Some(open) = self.open.remove(job) {
                     let (team, flavour) = (open.line.team.clone(), open.line.flavour.clone());
@@ -185,7 +214,17 @@ impl Meter {
             | Fact::TeamRemoved { .. }
             | Fact::NodeSet { .. }
             | Fact::NodeHealthSet { .. }
+            | Fact::NodeSilent { .. }
+            | Fact::NodeHeard { .. }
+            | Fact::StepsStopped { .. }
+            | Fact::StepsResumed { .. }
+            | Fact::Interrupted { .. }
+            | Fact::GangStopped { .. }
+            | Fact::TimeLimitExtended { .. }
             | Fact::PolicySet { .. }
+            | Fact::LimitsSet { .. }
+            | Fact::HoldSet { .. }
+            | Fact::HoldLifted { .. }
             | Fact::RateCardSet { .. } => {}
         }
         lines
@@ -247,17 +286,26 @@ impl Meter {
                 up: false,
                 own,
                 borrowed,
+                gone: 0,
+                unbound: Vec::new(),
+                pods: spec.pods,
                 pending: Vec::new(),
             },
         );
     }
 
-    fn bind(&mut self, state: &State, id: JobId, at: Millis) {
+    fn bind(&mut self, state: &State, id: JobId, at: Millis, lines: &mut Vec<UsageLine>) {
         let Some(allocation) = state.jobs.get(&id).and_then(|job| job.allocation.as_ref()) else {
             return;
         };
         self.with(id, |open| {
+            // What it kept was for recovering until now.
+            open.cut(at, lines);
             (open.bound, open.line.from) = (true, at);
+            (open.up, open.line.phase) = (false, UsagePhase::Run);
+            open.gone = allocation.gone.len() as u32;
+            open.unbound.clear();
+            open.line.nodes = nodes(&allocation.placement).len() as u32;
             (open.own, open.borrowed) = (allocation.own, allocation.borrowed);
         });
     }
@@ -300,14 +348,64 @@ impl Open {
         }
         while self.line.from < at {
             let to = at.min(self.line.from.hour_floor() + Millis::HOUR);
-            let into = if self.up {
-                &mut *lines
-            } else {
-                &mut self.pending
-            };
-            into.extend(parts(&self.line, to, self.own, self.borrowed));
+            // Nothing is held when all pods are gone.
+            if self.line.nodes > 0 {
+                let held = self.held();
+                let into = if self.up {
+                    &mut *lines
+                } else {
+                    &mut self.pending
+                };
+                into.extend(parts(&held, to, self.own, self.borrowed));
+            }
             self.line.from = to;
         }
+    }
+
+    /// The line of what is held: without the pods that are gone.
+    fn held(&self) -> UsageLine {
+        let mut line = self.line.clone();
+        let (pods, left) = (self.pods.max(1), self.pods.saturating_sub(self.gone));
+        if self.gone > 0 {
+            line.gpus = MilliGpu(line.gpus.0 / u64::from(pods) * u64::from(left));
+            line.cpu_milli = line.cpu_milli / u64::from(pods) * u64::from(left);
+        }
+        line
+    }
+
+    /// What is gone is held no longer, what is not bound not yet.
+    fn keep(&mut self, allocation: &Allocation, at: Millis, lines: &mut Vec<UsageLine>) {
+        self.cut(at, lines);
+        let places = allocation.places();
+        let ranks = (0_u32..).zip(&places);
+        let held = ranks.filter(|(rank, _)| {
+            let gone = allocation.gone.binary_search_by_key(rank, |gone| gone.rank);
+            gone.is_err() && !self.unbound.contains(rank)
+        });
+        let held: Vec<NodeId> = held.map(|(_, place)| place.node).collect();
+        self.gone = self.pods.saturating_sub(held.len() as u32);
+        self.line.nodes = held.into_iter().collect::<BTreeSet<_>>().len() as u32;
+    }
+
+    /// The next attempt begins on what it kept; what never came up of the last one was a failed launch.
+    fn again(
+        &mut self,
+        attempt: u32,
+        allocation: &Allocation,
+        moved: &[u32],
+        at: Millis,
+        lines: &mut Vec<UsageLine>,
+    ) {
+        self.cut(at, lines);
+        self.unbound = moved.to_vec();
+        self.keep(allocation, at, lines);
+        if !self.up {
+            let failed = |line: &mut UsageLine| line.phase = UsagePhase::FailedLaunch;
+            self.pending.iter_mut().for_each(failed);
+            lines.append(&mut self.pending);
+        }
+        (self.up, self.line.attempt) = (true, attempt);
+        self.line.phase = UsagePhase::Recover;
     }
 
     /// From one phase to another, if it is in that one. A launch has no phase yet.
@@ -337,13 +435,16 @@ impl Open {
     }
 }
 
-/// One line for each entitlement; the CPU is on the first. Work without GPUs has an own line of none.
+/// One line for each entitlement, of what the line holds: what is gone was borrowed first. The CPU is on the first. Work
+/// without GPUs has an own line of none.
 fn parts(
     line: &UsageLine,
     to: Millis,
     own: MilliGpu,
     borrowed: MilliGpu,
 ) -> impl Iterator<Item = UsageLine> {
+    let own = own.min(line.gpus);
+    let borrowed = borrowed.min(line.gpus.minus(own));
     let with_own = own > MilliGpu::ZERO || borrowed == MilliGpu::ZERO;
     let cut = |entitlement, gpus, cpu_milli| UsageLine {
         entitlement,

@@ -31,6 +31,7 @@ use crate::policy::UseOrder;
 use crate::quota::QuotaTree;
 use crate::{JobId, Millis, Priority, State};
 use std::cmp::{Ordering, Reverse};
+use std::rc::Rc;
 
 /// A fraction: what is above one's own, of what can be lent, by weight. The first two are below 10^16, quotas being at
 /// most 10^12 thousandths each, and a weight at most 10^6: a product of all three is far below 2^127.
@@ -134,7 +135,7 @@ pub(crate) struct Order {
     /// How far below its root each node is.
     depths: Vec<usize>,
     /// Past use of each node among its siblings; the same throughout the cycle.
-    past: Vec<Share>,
+    past: Rc<[Share]>,
     use_order: UseOrder,
     reserve_after: Millis,
     /// Jobs of no team, which never start: they come last.
@@ -143,7 +144,13 @@ pub(crate) struct Order {
 
 impl Order {
     /// Of all jobs, given in order of priority, submit time and id, with the class of each.
-    pub(crate) fn of(cycle: &Cycle, jobs: &[Candidate], classes: &[usize], left: &[usize]) -> Self {
+    pub(crate) fn of(
+        cycle: &Cycle,
+        past: &Rc<[Share]>,
+        jobs: &[Candidate],
+        classes: &[usize],
+        left: &[usize],
+    ) -> Self {
         let tree = &cycle.tree;
         let cohorts = tree.cohorts();
         let mut members = vec![Vec::new(); cohorts + 1];
@@ -165,7 +172,7 @@ impl Order {
             roots: (0..tree.nodes()).map(|node| tree.root(node)).collect(),
             seats,
             depths: (0..tree.nodes()).map(|node| tree.depth(node)).collect(),
-            past: past_use(cycle.state, tree, cycle.now),
+            past: Rc::clone(past),
             use_order: cycle.state.policy.use_order,
             reserve_after: cycle.state.policy.reserve_after,
             strays: Vec::new(),
@@ -320,7 +327,7 @@ impl Order {
 }
 
 /// Decayed use of every node of the tree among its siblings.
-fn past_use(state: &State, tree: &QuotaTree, now: Millis) -> Vec<Share> {
+pub(crate) fn past_use(state: &State, tree: &QuotaTree, now: Millis) -> Rc<[Share]> {
     let flavours = state.flavours.len();
     let mut used = vec![0_u128; tree.nodes() * flavours];
     for (team, of_team) in &state.past_use {

@@ -1,7 +1,7 @@
 //! The cycle: who starts now, and why the others wait.
 //!
 //! 1. Settle: its facts are folded before a cycle. 2. **Advance claims** in flight: those whose room is free start, the
-//!    others hold it.
+//!    others hold it. Gangs that lost nodes and kept the others start again where `failure::replace` finds room for them.
 //! 3. **Order**: `order`, six keys. Claims with held room went before these.
 //! 4. **Admit**: quota, then placement, or a claim, once all that start without one have. Flavours in order of preference, those that stay inside nominal before those
 //!    that borrow.
@@ -15,16 +15,20 @@ use crate::backfill::known;
 use crate::claim::{Hunt, claim_of, hold_room, make_claims, review};
 use crate::cycle::Cycle;
 use crate::decide::check_spec;
+use crate::depend::unmet;
 use crate::explain::explain;
-use crate::order::Order;
+use crate::failure::replace;
+use crate::hold::TeamHolds;
+use crate::order::{Order, Share, past_use};
 use crate::state::Turn;
 use crate::{
-    Blocker, Event, Fact, JobId, JobSpec, Millis, Placement, Priority, Reason, Refusal, Stage,
-    State, apply,
+    Blocker, Event, Fact, Hold, JobId, JobSpec, Millis, PersonId, Placement, Priority, Reason,
+    Refusal, Stage, State, apply,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A job left waiting.
@@ -32,7 +36,7 @@ use std::sync::Arc;
 pub struct Waiting {
     /// Which.
     pub job: JobId,
-    /// Its place in its team's queue, from 1; jobs that can never run have none.
+    /// Its place in its team's queue, from 1; jobs that can never run have none, nor have those that are set aside.
     pub position: Option<u32>,
     /// Why.
     pub reason: Reason,
@@ -62,8 +66,17 @@ pub struct Plan {
 ///
 /// A claim changes what others may have: after one the cycle goes round again, on what is then decided.
 pub fn plan(state: &State, now: Millis) -> Plan {
+    cycle(state, now, Tell::Reasons)
+}
+
+/// What [`plan`] decides, without the reasons of those left waiting: for a past that nobody watches.
+pub fn plan_events(state: &State, now: Millis) -> Vec<Event> {
+    cycle(state, now, Tell::Nothing).events
+}
+
+fn cycle(state: &State, now: Millis, tell: Tell) -> Plan {
     let now = now.max(state.at);
-    let mut round = Round::of(state, now, Claims::Made);
+    let mut round = Round::of(state, now, Claims::Made, tell);
     if !round.again {
         return round.plan;
     }
@@ -78,7 +91,7 @@ pub fn plan(state: &State, now: Millis) -> Plan {
             (true, ROUNDS) => Claims::Left,
             (true, _) => Claims::Made,
         };
-        round = Round::of(&after, now, claims);
+        round = Round::of(&after, now, claims, tell);
     }
     events.append(&mut round.plan.events);
     Plan {
@@ -97,6 +110,13 @@ enum Claims {
     Left,
 }
 
+/// Whether those left waiting are told why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tell {
+    Reasons,
+    Nothing,
+}
+
 /// One round of a cycle.
 struct Round {
     plan: Plan,
@@ -105,11 +125,12 @@ struct Round {
 }
 
 impl Round {
-    fn of(state: &State, now: Millis, claims: Claims) -> Self {
+    fn of(state: &State, now: Millis, claims: Claims, tell: Tell) -> Self {
+        let holds = TeamHolds::of(state);
         let jobs: Vec<_> = state
             .queue
             .iter()
-            .filter_map(|turn| Candidate::of(state, turn))
+            .filter_map(|turn| Candidate::of(state, &holds, turn))
             .collect();
         let mut walk = Walk::of(state, now, &jobs);
         let mut again = !walk.events.is_empty();
@@ -119,7 +140,10 @@ impl Round {
             again |= !facts.is_empty();
             walk.events.extend(facts);
         }
-        let waiting = if again { Vec::new() } else { walk.explain() };
+        let waiting = match tell {
+            Tell::Reasons if !again => walk.explain(),
+            Tell::Reasons | Tell::Nothing => Vec::new(),
+        };
         let events = walk.events;
         Self {
             plan: Plan { events, waiting },
@@ -128,9 +152,15 @@ impl Round {
     }
 }
 
-/// "Fits now?": where a job with this spec would start if it came in now, last in its order, or why it would not.
+/// "Fits now?": where a job of this owner with this spec would start if it came in now, last in its order, or why it would
+/// not.
 /// The preview of the form and of `--dry-run`; nothing is changed.
-pub fn would_start(state: &State, spec: &JobSpec, now: Millis) -> Result<Placement, Reason> {
+pub fn would_start(
+    state: &State,
+    owner: &PersonId,
+    spec: &JobSpec,
+    now: Millis,
+) -> Result<Placement, Reason> {
     let now = now.max(state.at);
     if let Err(Refusal::Invalid { field, problem }) = check_spec(state, spec) {
         return Err(Reason::of(vec![Blocker::Misconfigured {
@@ -138,7 +168,10 @@ pub fn would_start(state: &State, spec: &JobSpec, now: Millis) -> Result<Placeme
             names: problem,
         }]));
     }
+    let holds = TeamHolds::of(state);
     let new = Candidate {
+        aside: aside(state, &holds, None, spec),
+        owner,
         id: JobId(state.counts.submitted + 1),
         spec,
         priority: spec.priority,
@@ -151,7 +184,7 @@ pub fn would_start(state: &State, spec: &JobSpec, now: Millis) -> Result<Placeme
     let mut jobs: Vec<_> = state
         .queue
         .iter()
-        .filter_map(|turn| Candidate::of(state, turn))
+        .filter_map(|turn| Candidate::of(state, &holds, turn))
         .collect();
     let place = jobs.partition_point(|job| job.turn() < new.turn());
     jobs.insert(place, new);
@@ -176,6 +209,7 @@ fn default_limit(state: &State, spec: &JobSpec) -> Option<Millis> {
 /// reasons are told: they are those of the state that the cycle leaves behind, and the same cycle again says the same.
 struct Walk<'a, 'b> {
     cycle: Cycle<'a>,
+    past: Rc<[Share]>,
     jobs: &'b [Candidate<'a>],
     classes: Vec<usize>,
     /// Not started so far, in order of priority, submit time and id.
@@ -194,8 +228,8 @@ impl<'a, 'b> Walk<'a, 'b> {
             .iter()
             .map(|job| cycle.class(job.spec, job.span))
             .collect();
-        let advanced = hold_room(&mut cycle, None);
-        cycle.find_waited(jobs, &classes);
+        let mut advanced = hold_room(&mut cycle, None);
+        advanced.events.extend(replace(&mut cycle));
         let is_held = |index: &usize| advanced.waiting.contains(&jobs[*index].id);
         let is_left =
             |index: &usize| !is_held(index) && !advanced.started.contains(&jobs[*index].id);
@@ -205,6 +239,7 @@ impl<'a, 'b> Walk<'a, 'b> {
             holding: (0..jobs.len()).filter(is_held).collect(),
             order: Vec::with_capacity(jobs.len()),
             events: advanced.events,
+            past: past_use(state, &cycle.tree, now),
             cycle,
             jobs,
         }
@@ -213,10 +248,10 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// One pass. True when another one may tell more: something has started, and it was not the one that is sought.
     fn pass(&mut self, sought: Option<usize>) -> bool {
         let (jobs, classes, cycle) = (self.jobs, &self.classes, &mut self.cycle);
-        cycle.begin_pass();
+        cycle.begin_pass(jobs, classes, &self.left);
         self.order.clear();
         let started_before = self.events.len();
-        let mut order = Order::of(cycle, jobs, classes, &self.left);
+        let mut order = Order::of(cycle, &self.past, jobs, classes, &self.left);
         while let Some(index) = order.next(cycle, jobs, classes) {
             let (job, class) = (&jobs[index], classes[index]);
             let Some(placement) = cycle.start(job, class, self.order.len()) else {
@@ -244,6 +279,15 @@ impl<'a, 'b> Walk<'a, 'b> {
         self.events.len() > started_before
     }
 
+    /// Those that have started so far.
+    fn started(&self) -> BTreeSet<JobId> {
+        let admitted = self.events.iter().filter_map(|event| match &event.fact {
+            Fact::JobAdmitted { job, .. } => Some(*job),
+            _ => None,
+        });
+        admitted.collect()
+    }
+
     /// Claims of those that are left.
     fn claim(&mut self) -> Vec<Event> {
         let claims = self.cycle.state.claims.values();
@@ -255,8 +299,10 @@ impl<'a, 'b> Walk<'a, 'b> {
         let asking: Vec<_> = left
             .map(|&index| (&self.jobs[index], self.classes[index]))
             .collect();
+        // Whoever has just started needs none any more.
+        let started = self.started();
         let mut hunt = Hunt::of(&mut self.cycle);
-        let mut facts = review(&mut self.cycle, &mut hunt);
+        let mut facts = review(&mut self.cycle, &mut hunt, &started);
         facts.extend(make_claims(&mut self.cycle, &mut hunt, &asking));
         facts
     }
@@ -264,6 +310,7 @@ impl<'a, 'b> Walk<'a, 'b> {
     /// Why each job that is left waits, in order; first those whose room is held.
     fn explain(&mut self) -> Vec<Waiting> {
         self.cycle.plan_passed_over();
+        let started = self.started();
         let mut positions = BTreeMap::<Option<usize>, u32>::new();
         let mut waiting = Vec::with_capacity(self.order.len());
         let held = self.holding.iter().map(|&index| (index, None));
@@ -277,11 +324,11 @@ impl<'a, 'b> Walk<'a, 'b> {
         let mut planned: BTreeMap<usize, PlannedStart> = planned.collect();
         for (index, rank) in all {
             let (job, class) = (&self.jobs[index], self.classes[index]);
-            let claim = claim_of(self.cycle.state, job.id);
+            let claim = claim_of(self.cycle.state, job.id, &started);
             let reason =
                 claim.unwrap_or_else(|| explain(&mut self.cycle, job, class, rank.unwrap_or(0)));
             let team = self.cycle.classes[class].team;
-            let position = (!reason.never()).then(|| {
+            let position = reason.in_line().then(|| {
                 let position = positions.entry(team).or_default();
                 *position += 1;
                 *position
@@ -308,9 +355,17 @@ impl<'a, 'b> Walk<'a, 'b> {
     }
 }
 
+/// What keeps a job out of the line.
+fn aside(state: &State, holds: &TeamHolds, own: Option<&Hold>, spec: &JobSpec) -> Vec<Blocker> {
+    let mut aside = holds.blockers(own, &spec.team);
+    aside.extend(unmet(state, spec));
+    aside
+}
+
 /// A waiting job, as far as the cycle is concerned.
 pub(crate) struct Candidate<'a> {
     pub id: JobId,
+    pub owner: &'a PersonId,
     pub spec: &'a JobSpec,
     pub priority: Priority,
     pub submitted: Millis,
@@ -318,22 +373,26 @@ pub(crate) struct Candidate<'a> {
     pub not_before: Option<Millis>,
     /// The longest that it may still run; `None` = no limit.
     pub span: Option<Millis>,
+    /// What keeps it out of the line, whatever is free.
+    pub aside: Vec<Blocker>,
 }
 
 impl<'a> Candidate<'a> {
-    fn of(state: &'a State, turn: &Turn) -> Option<Self> {
+    fn of(state: &'a State, holds: &TeamHolds, turn: &Turn) -> Option<Self> {
         let job = state.jobs.get(&turn.2)?;
         let (id, submitted, attempt, not_before) =
             (job.id, job.submitted, job.attempt, job.not_before);
         let limit = job.spec.time_limit;
         Some(Self {
             id,
+            owner: &job.owner,
             span: limit.map(|limit| limit.since(job.ran)),
             spec: &job.spec,
             priority: job.spec.priority,
             submitted,
             attempt,
             not_before,
+            aside: aside(state, holds, job.hold.as_ref(), &job.spec),
         })
     }
     pub(crate) fn turn(&self) -> Turn {
@@ -342,5 +401,9 @@ impl<'a> Candidate<'a> {
     /// Until when it is not tried, if it is not tried now.
     pub(crate) fn backs_off(&self, now: Millis) -> Option<Millis> {
         self.not_before.filter(|&until| until > now)
+    }
+    /// True when it is not tried now: what is free does not matter to it.
+    pub(crate) fn stands_aside(&self, now: Millis) -> bool {
+        !self.aside.is_empty() || self.backs_off(now).is_some()
     }
 }

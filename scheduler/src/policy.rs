@@ -1,6 +1,6 @@
 //! The numbers that an admin may change, with their defaults, in one table.
 
-use crate::{Millis, WithinTeam};
+use crate::{Limits, Millis, WithinTeam};
 use serde::{Deserialize, Serialize};
 
 /// Every default of the engine. Times are spans.
@@ -11,6 +11,19 @@ pub struct Policy {
     pub launch_timeout: Millis,
     /// First wait after a failed launch; doubles with each failure, up to an hour (1 min; Kueue's requeuing back-off: 1 min).
     pub launch_back_off: Millis,
+    /// A running gang of which no step is heard for so long starts again elsewhere, and its silent nodes are quarantined (15 min;
+    /// Kubernetes evicts from an unreachable node after 5 min, whatever runs there; NCCL's watchdog: 10 min).
+    pub stall_after: Millis,
+    /// A gang that lost a node keeps its others for so long while another one is found for it; 0 = it does not (10 min;
+    /// Slurm's and Kueue's gangs keep nothing; Kueue's `podsReady` recovery time-out: none).
+    pub recover_hold: Millis,
+    /// Whether work that was lost with a node, or in a stall, counts against the time limit (no; Slurm's limit begins anew with
+    /// each requeue).
+    pub count_lost_work: bool,
+    /// Jobs of so many different people fail on a node in a row, and it is cordoned; 0 = never (3; Slurm, Kueue: never).
+    pub lemon_people: u32,
+    /// Failures that are further back do not count for that (7 days).
+    pub lemon_window: Millis,
     /// A job that waited this long gets a planned start even if it is not among the first, and is compared by what its team
     /// holds, not by what it asks (30 min; Slurm and Kueue have no such promise).
     pub reserve_after: Millis,
@@ -43,6 +56,8 @@ pub struct Policy {
     pub fair_reclaim: bool,
     /// Whether a team's jobs are taken for others of it (never).
     pub within_team: WithinTeam,
+    /// How many of a person's jobs may run and wait at once, over all teams (no limit; Slurm's `MaxJobsPerUser`: none).
+    pub person_limits: Limits,
 }
 
 /// What past use decides in the order.
@@ -68,6 +83,11 @@ impl Default for Policy {
         Self {
             launch_timeout: Millis::minutes(10),
             launch_back_off: Millis::MINUTE,
+            stall_after: Millis::minutes(15),
+            recover_hold: Millis::minutes(10),
+            count_lost_work: false,
+            lemon_people: 3,
+            lemon_window: Millis::hours(7 * 24),
             reserve_after: Millis::minutes(30),
             restart_budget: 5,
             reservations: 8,
@@ -83,6 +103,7 @@ impl Default for Policy {
             owner_reclaim: true,
             fair_reclaim: true,
             within_team: WithinTeam::Never,
+            person_limits: Limits::default(),
         }
     }
 }

@@ -40,6 +40,7 @@ use crate::order::Share;
 use crate::{CohortId, FlavourId, JobId, Lender, MilliGpu, Quota, State, TeamId, lent_by};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The figures of one team and flavour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -160,16 +161,21 @@ pub(crate) enum ShortAt {
     Cohort(usize),
 }
 
-/// The quota tree with its charges, as integers: the scratch of one cycle.
+/// The quota tree with its charges, as integers: the scratch of one cycle. Cheap to copy: each planned start has one.
 #[derive(Clone)]
 pub(crate) struct QuotaTree<'a> {
+    frame: Rc<Frame<'a>>,
+    /// Node x flavour.
+    cells: Vec<Cell>,
+}
+
+/// What charges do not change.
+struct Frame<'a> {
     flavours: BTreeMap<&'a FlavourId, usize>,
     cohorts: Vec<&'a CohortId>,
     teams: BTreeMap<&'a TeamId, usize>,
     /// Cohorts first, then teams; both in order of id.
     parent: Vec<Option<usize>>,
-    /// Node x flavour.
-    cells: Vec<Cell>,
     /// Of each node, in thousandths.
     weights: Vec<u64>,
     /// Of each flavour, all that the roots have.
@@ -204,56 +210,64 @@ impl<'a> QuotaTree<'a> {
             .collect();
         let weights = state.cohorts.values().map(|cohort| cohort.weight_milli);
         let weights = weights.chain(state.teams.values().map(|team| team.weight_milli));
-        let mut tree = Self {
-            cells: vec![
-                Cell {
-                    borrowing_limit: NO_LIMIT,
-                    ..Cell::default()
-                };
-                parent.len() * flavours.len()
-            ],
+        let frame = Frame {
             cohorts: cohorts.into_keys().collect(),
             weights: weights.collect(),
-            all: vec![0; flavours.len()],
+            all: Vec::new(),
             flavours,
             teams,
             parent,
         };
-        tree.fill(state);
+        let unlimited = Cell {
+            borrowing_limit: NO_LIMIT,
+            ..Cell::default()
+        };
+        let cells = vec![unlimited; frame.parent.len() * frame.flavours.len()];
+        let all = vec![0; frame.flavours.len()];
+        let mut tree = Self {
+            frame: Rc::new(frame),
+            cells,
+        };
+        let all = tree.fill(state, all);
+        if let Some(frame) = Rc::get_mut(&mut tree.frame) {
+            frame.all = all;
+        }
         tree
     }
 
-    fn fill(&mut self, state: &State) {
+    /// Fills the cells; returns all that the roots have.
+    fn fill(&mut self, state: &State, mut all: Vec<i64>) -> Vec<i64> {
+        let frame = Rc::clone(&self.frame);
         let quotas = state.cohorts.values().map(|cohort| &cohort.quotas);
         let quotas: Vec<_> = quotas
             .chain(state.teams.values().map(|team| &team.quotas))
             .collect();
         let order = self.leaves_first();
         for &node in &order {
-            for flavour in 0..self.flavours.len() {
+            for flavour in 0..frame.flavours.len() {
                 let at = self.at(node, flavour);
                 self.cells[at].lendable = NO_LIMIT;
             }
             for (id, quota) in quotas[node] {
-                if let Some(&flavour) = self.flavours.get(id) {
+                if let Some(&flavour) = frame.flavours.get(id) {
                     self.set(node, flavour, quota);
                 }
             }
         }
         // Children come before their parents, so a node's subtree is whole when it is its turn.
         for &node in &order {
-            for flavour in 0..self.flavours.len() {
+            for (flavour, all) in all.iter_mut().enumerate() {
                 let at = self.at(node, flavour);
                 let cell = &mut self.cells[at];
                 cell.subtree += cell.nominal;
                 cell.lendable = cell.lendable.min(cell.subtree);
                 cell.guaranteed = cell.subtree - cell.lendable;
                 let (lendable, subtree) = (cell.lendable, cell.subtree);
-                if let Some(parent) = self.parent[node] {
+                if let Some(parent) = frame.parent[node] {
                     let above = self.at(parent, flavour);
                     self.cells[above].subtree += lendable;
                 } else {
-                    self.all[flavour] += subtree;
+                    *all += subtree;
                 }
             }
         }
@@ -264,6 +278,7 @@ impl<'a> QuotaTree<'a> {
                 }
             }
         }
+        all
     }
 
     /// Writes the limits; `lendable` holds the lending limit until the subtree is known.
@@ -280,18 +295,20 @@ impl<'a> QuotaTree<'a> {
         let depth = |mut node: usize| {
             let mut depth = 0;
             // No ring can come in by the door; the bound keeps a broken journal from hanging us.
-            while let (Some(parent), true) = (self.parent[node], depth <= self.parent.len()) {
+            while let (Some(parent), true) =
+                (self.frame.parent[node], depth <= self.frame.parent.len())
+            {
                 (node, depth) = (parent, depth + 1);
             }
             depth
         };
-        let mut order: Vec<usize> = (0..self.parent.len()).collect();
+        let mut order: Vec<usize> = (0..self.frame.parent.len()).collect();
         order.sort_by_cached_key(|&node| (std::cmp::Reverse(depth(node)), node));
         order
     }
 
     fn at(&self, node: usize, flavour: usize) -> usize {
-        node * self.flavours.len() + flavour
+        node * self.frame.flavours.len() + flavour
     }
     fn cell(&self, node: usize, flavour: usize) -> &Cell {
         &self.cells[self.at(node, flavour)]
@@ -299,19 +316,19 @@ impl<'a> QuotaTree<'a> {
 
     /// A team's index.
     pub(crate) fn team(&self, id: &TeamId) -> Option<usize> {
-        self.teams.get(id).copied()
+        self.frame.teams.get(id).copied()
     }
     /// A flavour's index.
     pub(crate) fn flavour(&self, id: &FlavourId) -> Option<usize> {
-        self.flavours.get(id).copied()
+        self.frame.flavours.get(id).copied()
     }
     /// A cohort's index.
     pub(crate) fn cohort_index(&self, id: &CohortId) -> Option<usize> {
-        self.cohorts.binary_search(&id).ok()
+        self.frame.cohorts.binary_search(&id).ok()
     }
     /// A cohort's name.
     pub(crate) fn cohort(&self, node: usize) -> Option<&CohortId> {
-        self.cohorts.get(node).copied()
+        self.frame.cohorts.get(node).copied()
     }
 
     /// Charges a team.
@@ -323,7 +340,7 @@ impl<'a> QuotaTree<'a> {
             let before = cell.over();
             cell.usage += more;
             more = cell.over() - before;
-            match self.parent[node] {
+            match self.frame.parent[node] {
                 Some(parent) if more > 0 => node = parent,
                 _ => return,
             }
@@ -339,7 +356,7 @@ impl<'a> QuotaTree<'a> {
             let before = cell.over();
             cell.usage -= less;
             less = before - cell.over();
-            match self.parent[node] {
+            match self.frame.parent[node] {
                 Some(parent) if less > 0 => node = parent,
                 _ => return,
             }
@@ -348,7 +365,7 @@ impl<'a> QuotaTree<'a> {
 
     fn available_signed(&self, node: usize, flavour: usize) -> i64 {
         let cell = self.cell(node, flavour);
-        match self.parent[node] {
+        match self.frame.parent[node] {
             None => cell.subtree - cell.usage,
             Some(parent) => {
                 cell.local() + self.available_signed(parent, flavour).min(cell.ceiling())
@@ -372,7 +389,7 @@ impl<'a> QuotaTree<'a> {
                 return height;
             }
             more = (cell.usage + more - cell.guaranteed).max(0) - cell.over();
-            match self.parent[node] {
+            match self.frame.parent[node] {
                 Some(parent) => (node, height) = (parent, height + 1),
                 None => return height,
             }
@@ -390,7 +407,7 @@ impl<'a> QuotaTree<'a> {
         let mut more = need.map_or(0, |(_, gpus)| signed(gpus));
         let mut node = Some(team);
         while let Some(at) = node {
-            let shares = (0..self.flavours.len()).map(|flavour| {
+            let shares = (0..self.frame.flavours.len()).map(|flavour| {
                 let cell = self.cell(at, flavour);
                 let needed = need.is_some_and(|(needed, _)| needed == flavour);
                 let usage = cell.usage + if needed { more } else { 0 };
@@ -402,39 +419,39 @@ impl<'a> QuotaTree<'a> {
                 let cell = self.cell(at, flavour);
                 more = (cell.usage + more - cell.guaranteed).max(0) - cell.over();
             }
-            node = self.parent[at];
+            node = self.frame.parent[at];
         }
     }
 
     /// What can be lent in the cohort that a node is a member of; among the roots, all that there is.
     pub(crate) fn lendable_around(&self, node: usize, flavour: usize) -> u128 {
-        let lendable = match self.parent[node] {
+        let lendable = match self.frame.parent[node] {
             Some(parent) => self.cell(parent, flavour).subtree,
-            None => self.all[flavour],
+            None => self.frame.all[flavour],
         };
         u128::try_from(lendable).unwrap_or(0)
     }
 
     /// A node's weight in fair shares, in thousandths.
     pub(crate) fn weight(&self, node: usize) -> u128 {
-        self.weights[node].into()
+        self.frame.weights[node].into()
     }
     /// Nodes: cohorts, then teams.
     pub(crate) fn nodes(&self) -> usize {
-        self.parent.len()
+        self.frame.parent.len()
     }
     /// How many of them are cohorts.
     pub(crate) fn cohorts(&self) -> usize {
-        self.cohorts.len()
+        self.frame.cohorts.len()
     }
     /// The cohort above a node.
     pub(crate) fn parent(&self, node: usize) -> Option<usize> {
-        self.parent[node]
+        self.frame.parent[node]
     }
     /// How many cohorts are above a node.
     pub(crate) fn depth(&self, mut node: usize) -> usize {
         let mut depth = 0;
-        while let Some(parent) = self.parent[node] {
+        while let Some(parent) = self.frame.parent[node] {
             (node, depth) = (parent, depth + 1);
         }
         depth
@@ -447,7 +464,7 @@ impl<'a> QuotaTree<'a> {
                 usage: 0,
                 ..*tree.cell(node, flavour)
             };
-            match tree.parent[node] {
+            match tree.frame.parent[node] {
                 None => cell.subtree,
                 Some(parent) => cell.local() + of(tree, parent, flavour).min(cell.ceiling()),
             }
@@ -458,7 +475,7 @@ impl<'a> QuotaTree<'a> {
     /// Where `gpus` more are too many; meaningful only when they are.
     pub(crate) fn short_at(&self, team: usize, flavour: usize, gpus: MilliGpu) -> ShortAt {
         let (mut node, mut need) = (team, signed(gpus));
-        while let Some(parent) = self.parent[node] {
+        while let Some(parent) = self.frame.parent[node] {
             let cell = self.cell(node, flavour);
             need -= cell.local();
             if need > cell.ceiling() {
@@ -466,7 +483,7 @@ impl<'a> QuotaTree<'a> {
             }
             node = parent;
         }
-        if node < self.cohorts.len() {
+        if node < self.frame.cohorts.len() {
             ShortAt::Cohort(node)
         } else {
             ShortAt::Team
@@ -476,6 +493,7 @@ impl<'a> QuotaTree<'a> {
     /// Teams below a cohort that are charged beyond their nominal, most first.
     pub(crate) fn borrowers(&self, cohort: usize, flavour: usize) -> Vec<(TeamId, MilliGpu)> {
         let below = self
+            .frame
             .teams
             .iter()
             .filter(|&(_, &team)| self.is_below(team, cohort));
@@ -495,7 +513,7 @@ impl<'a> QuotaTree<'a> {
     }
 
     fn is_below(&self, mut node: usize, cohort: usize) -> bool {
-        while let Some(parent) = self.parent[node] {
+        while let Some(parent) = self.frame.parent[node] {
             if parent == cohort {
                 return true;
             }
@@ -506,7 +524,7 @@ impl<'a> QuotaTree<'a> {
 
     /// The top of the tree that a node is in.
     pub(crate) fn root(&self, mut node: usize) -> usize {
-        while let Some(parent) = self.parent[node] {
+        while let Some(parent) = self.frame.parent[node] {
             node = parent;
         }
         node

@@ -1,10 +1,17 @@
 //! Why a job waits: typed, true, one dominant by a fixed precedence.
 
-use crate::{ClaimId, CohortId, FlavourId, JobId, MilliGpu, Millis, Name, Stage, TeamId};
+use crate::{
+    ClaimId, CohortId, End, FlavourId, Hold, JobId, LimitOf, Limited, MilliGpu, Millis, Name,
+    Stage, TeamId, Wants,
+};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Whose maximum a request exceeds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(tag = "scope", rename_all = "snake_case")]
 pub enum Scope {
     /// All hardware of the flavours asked for.
@@ -26,9 +33,14 @@ pub enum Scope {
 /// One thing that keeps a job from starting.
 ///
 /// The variants stand in order of precedence: the first one that holds is the dominant one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(tag = "blocker", rename_all = "snake_case")]
 pub enum Blocker {
+    /// It is set aside: itself, its team, or a cohort above. Told with who did it, and why.
+    Held(Arc<Hold>),
     /// The spec names something that is not there (any more).
     Misconfigured {
         /// Which field.
@@ -41,6 +53,15 @@ pub enum Blocker {
         /// The team.
         team: TeamId,
     },
+    /// It waits for another job to end.
+    Dependency {
+        /// Which.
+        on: JobId,
+        /// How it has to end.
+        wants: Wants,
+        /// How it ended: otherwise, so that this is never met; `None` = it has not ended.
+        ended: Option<End>,
+    },
     /// Can never run.
     ExceedsMaximum {
         /// GPUs asked.
@@ -50,6 +71,14 @@ pub enum Blocker {
         /// Of what.
         #[serde(flatten)]
         of: Scope,
+    },
+    /// As much runs as may, of its team or of its owner.
+    Limit {
+        /// Whose limit.
+        #[serde(flatten)]
+        of: LimitOf,
+        /// What it counts, and how far it is used.
+        on: Limited,
     },
     /// Was tried, failed to launch, and is not tried again before then.
     BackOff {
@@ -80,7 +109,7 @@ pub enum Blocker {
         #[serde(default)]
         planned: Option<Millis>,
     },
-    /// Quota is there, room of the right shape is not.
+    /// Quota is there, room of the right shape is not. What would be there but for holds of nodes is told with these.
     Room {
         /// The flavour.
         flavour: FlavourId,
@@ -94,6 +123,9 @@ pub enum Blocker {
         best_domain: Option<Name>,
         /// Segments asked and the most that fit at once; `None` without segments.
         segments: Option<(u32, u32)>,
+        /// Holds of nodes and domains, the fewest of all with whose end there would be room; none if that does not do.
+        #[serde(default, skip_serializing_if = "is_nothing")]
+        held: Box<[Hold]>,
     },
     /// Its own claim is in flight: it starts when those it names are gone.
     Claim {
@@ -108,6 +140,10 @@ pub enum Blocker {
     },
 }
 
+fn is_nothing(held: &[Hold]) -> bool {
+    held.is_empty()
+}
+
 /// Why a job waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
@@ -117,14 +153,56 @@ pub struct Reason {
     pub all: Vec<Blocker>,
 }
 
+impl Blocker {
+    /// Its place in the order of precedence: the lowest is told first.
+    pub(crate) fn precedence(&self) -> u8 {
+        match self {
+            Self::Held(_) => 0,
+            Self::Misconfigured { .. } => 1,
+            Self::NoMatchingFlavour { .. } => 2,
+            Self::Dependency { .. } => 3,
+            Self::ExceedsMaximum { .. } => 4,
+            Self::Limit { .. } => 5,
+            Self::BackOff { .. } => 6,
+            Self::Quota { .. } => 7,
+            Self::BehindReservation { .. } => 8,
+            Self::Room { .. } => 9,
+            Self::Claim { .. } => 10,
+        }
+    }
+
+    /// True when no change of load will ever lift it.
+    pub(crate) fn is_for_ever(&self) -> bool {
+        match self {
+            Self::Misconfigured { .. }
+            | Self::NoMatchingFlavour { .. }
+            | Self::ExceedsMaximum { .. }
+            | Self::Dependency { ended: Some(_), .. } => true,
+            Self::Limit { on, .. } => on.is_for_ever(),
+            Self::Held(_)
+            | Self::Dependency { ended: None, .. }
+            | Self::BackOff { .. }
+            | Self::Quota { .. }
+            | Self::BehindReservation { .. }
+            | Self::Room { .. }
+            | Self::Claim { .. } => false,
+        }
+    }
+
+    /// True when it keeps its job out of the line: others do not wait behind it.
+    fn is_set_aside(&self) -> bool {
+        matches!(self, Self::Held(_) | Self::Dependency { .. })
+    }
+}
+
 impl Reason {
     /// True when no change of load will ever start it.
     pub fn never(&self) -> bool {
-        matches!(
-            self.dominant,
-            Blocker::Misconfigured { .. }
-                | Blocker::NoMatchingFlavour { .. }
-                | Blocker::ExceedsMaximum { .. }
-        )
+        self.all.iter().any(Blocker::is_for_ever)
+    }
+
+    /// True when the job stands in its team's queue: one that can never run does not, nor one that is set aside.
+    pub fn in_line(&self) -> bool {
+        !self.never() && !self.all.iter().any(Blocker::is_set_aside)
     }
 }

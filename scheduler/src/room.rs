@@ -1,5 +1,6 @@
 //! Free room as integers: the nodes of one cycle in the order of their domains, and what of them is free.
 
+use crate::hold::Closed;
 use crate::standby::stood_in_for;
 use crate::{
     FlavourId, FreeNode, Health, JobKind, JobSpec, MilliGpu, Name, Node, NodeId, Placement,
@@ -81,35 +82,38 @@ impl Free {
     };
 
     /// What is free on a node now.
-    fn now(free: &FreeNode) -> Self {
+    pub(crate) fn now(free: &FreeNode) -> Self {
         let mut room = Self {
             cpu_milli: free.free_cpu_milli,
             memory_mib: free.free_memory_mib,
             open: true,
             ..Self::NONE
         };
-        for (card, &milli) in free
-            .free_milli
-            .iter()
-            .take(usize::from(MAX_CARDS))
+        let count = free.free_milli.len().min(usize::from(MAX_CARDS));
+        let milli = &free.free_milli[..count];
+        room.cards[..count].copy_from_slice(milli);
+        room.count = count as u8;
+        room.milli = milli.iter().map(|&milli| u32::from(milli)).sum();
+        let whole = milli.iter().map(|&milli| u32::from(milli == 1_000));
+        room.whole = whole
             .enumerate()
-        {
-            room.set(card, milli);
-        }
+            .fold(0, |bits, (card, whole)| bits | whole << card);
         room
     }
 
     /// What is free on it when nothing runs.
     fn empty(node: &Node) -> Self {
+        let count = node.cards.min(MAX_CARDS);
         let mut room = Self {
             cpu_milli: node.cpu_milli,
             memory_mib: node.memory_mib,
             open: true,
+            count: count as u8,
+            milli: u32::from(count) * 1_000,
+            whole: ((1_u64 << count) - 1) as u32,
             ..Self::NONE
         };
-        for card in 0..usize::from(node.cards.min(MAX_CARDS)) {
-            room.set(card, 1_000);
-        }
+        room.cards[..usize::from(count)].fill(1_000);
         room
     }
 
@@ -237,7 +241,7 @@ impl Free {
 /// Which hardware counts, and how full it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum View {
-    /// Healthy nodes as they are.
+    /// Healthy nodes that are heard, as they are; those under a hold apart.
     Now,
     /// All nodes but spares and those that spares stand in for, when nothing runs: what repair can bring, too.
     WholeEmpty,
@@ -254,14 +258,23 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// As the view says.
+    /// As the view says; what is held takes no new work, but comes back.
     pub(crate) fn of(state: &State, view: View) -> Self {
+        let closed = match view {
+            View::Now => Closed::by(state, state.node_holds()),
+            View::WholeEmpty => Closed::default(),
+        };
+        Self::but(state, view, &closed)
+    }
+
+    /// The same, where just these are closed.
+    pub(crate) fn but(state: &State, view: View, closed: &Closed) -> Self {
         let stood_in_for = match view {
             View::WholeEmpty => stood_in_for(state),
             View::Now => BTreeSet::new(),
         };
         let nodes = state.nodes.values().map(|free| {
-            if stood_in_for.contains(&free.node.id) {
+            if stood_in_for.contains(&free.node.id) || closed.has(&free.node) {
                 Free::NONE
             } else {
                 seen(free, view)
@@ -277,6 +290,13 @@ impl Room {
     /// A node's index.
     pub(crate) fn index(&self, node: NodeId) -> Option<usize> {
         self.ids.binary_search(&node).ok()
+    }
+
+    /// Nothing new is placed on a node.
+    pub(crate) fn close(&mut self, node: NodeId) {
+        if let Some(index) = self.index(node) {
+            self.free[index] = Free::NONE;
+        }
     }
 
     /// Gives a gang's cards back.
@@ -336,7 +356,7 @@ impl Room {
 
 fn seen(free: &FreeNode, view: View) -> Free {
     match view {
-        View::Now if takes_work(free.node.health) => Free::now(free),
+        View::Now if takes_work(free.node.health) && free.silent_since.is_none() => Free::now(free),
         View::WholeEmpty if free.node.health != Health::Spare => Free::empty(&free.node),
         View::Now | View::WholeEmpty => Free::NONE,
     }

@@ -3,13 +3,14 @@
 use crate::{FlavourId, Health, Name, Node, NodeId, Pool, State};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lost nodes for which a spare of their block has taken over: once repaired they are the spare, and until then they add
+/// Lost and quarantined nodes for which a spare of their block has taken over: once repaired they are the spare, and until then they add
 /// as little to the fleet as a spare does. The lowest ids of a block come first.
 pub fn stood_in_for(state: &State) -> BTreeSet<NodeId> {
     // Asked in every cycle: only blocks that have lost something are looked at.
     let nodes = || state.nodes.values().map(|free| &free.node);
     let mut lost: BTreeMap<(&FlavourId, &Name), Vec<NodeId>> = BTreeMap::new();
-    for node in nodes().filter(|node| node.health == Health::Down) {
+    let is_lost = |node: &&Node| matches!(node.health, Health::Down | Health::Quarantined);
+    for node in nodes().filter(is_lost) {
         if let Some(block) = block_of(node) {
             lost.entry(block).or_default().push(node.id);
         }

@@ -1,8 +1,9 @@
 //! The state: what the fold of all events knows. Ended jobs leave it; the store keeps them.
 
 use crate::{
-    Claim, ClaimId, Cohort, CohortId, End, Flavour, FlavourId, Job, JobId, Loans, MilliGpu, Millis,
-    Name, Node, NodeId, PastUse, Policy, Priority, RateCard, Team, TeamId, Topology,
+    Change, Claim, ClaimId, Cohort, CohortId, End, Ends, Flavour, FlavourId, Hold, Job, JobId,
+    Load, Loans, MilliGpu, Millis, Name, Node, NodeId, PastUse, PersonId, Policy, Priority,
+    RateCard, Setting, Suspicion, Team, TeamId, TeamLimits, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -49,6 +50,9 @@ pub struct FreeNode {
     pub free_memory_mib: u64,
     /// Gangs with a pod here.
     pub jobs: Vec<JobId>,
+    /// It misses its heartbeats since then: nothing new is placed here.
+    #[serde(default)]
+    pub silent_since: Option<Millis>,
 }
 
 /// Everything that is, by id.
@@ -71,6 +75,9 @@ pub struct State {
     /// Spares that a block is meant to have, by flavour and block: the most it had at once.
     #[serde(default)]
     pub spare_places: BTreeMap<FlavourId, BTreeMap<Name, u32>>,
+    /// What is set aside besides single jobs, in order of what it is.
+    #[serde(default)]
+    pub holds: Vec<Hold>,
     /// Jobs that have not ended.
     pub jobs: BTreeMap<JobId, Job>,
     /// `charged` of each team and flavour: the sum over its admitted, starting, running and recovering jobs. No zeros.
@@ -78,15 +85,27 @@ pub struct State {
     /// Who borrows from whom, by flavour; no empty rows.
     #[serde(default)]
     pub loans: BTreeMap<FlavourId, Loans>,
+    /// Jobs of each person in each team, by whether they run. No zeros.
+    #[serde(default)]
+    pub load: BTreeMap<TeamId, BTreeMap<PersonId, Load>>,
     /// What each team was charged of each flavour by the hour, as far back as it counts. Nothing that is nothing.
     #[serde(default)]
     pub past_use: BTreeMap<TeamId, BTreeMap<FlavourId, PastUse>>,
     /// Numbers that an admin may change.
     pub policy: Policy,
+    /// Who last changed each policy, by name; those that nobody changed are left out.
+    #[serde(default)]
+    pub policy_changes: BTreeMap<String, Change<Setting>>,
+    /// Who last changed each team's limits.
+    #[serde(default)]
+    pub limit_changes: BTreeMap<TeamId, Change<TeamLimits>>,
     /// Prices, in order of publication.
     pub rate_cards: Vec<RateCard>,
     /// How many jobs there were.
     pub counts: Counts,
+    /// How each job ended, by number.
+    #[serde(default)]
+    pub ends: Ends,
     /// Admissions so far.
     pub admissions: u64,
     /// Events folded so far.
@@ -101,17 +120,21 @@ pub struct State {
     pub queue: BTreeSet<Turn>,
     /// Jobs of each team and flavour that are charged, oldest admission first. No empty lists.
     pub laid: BTreeMap<TeamId, BTreeMap<FlavourId, Vec<JobId>>>,
+    /// Gangs that keep their nodes while others are found in place of those that they lost.
+    #[serde(default)]
+    pub recovering: BTreeSet<JobId>,
+    /// Failures that nodes are suspected of; no empty lists.
+    #[serde(default)]
+    pub suspicions: BTreeMap<NodeId, Vec<Suspicion>>,
     /// When the clock next concerns a job: the end of its back-off, of its launch or of its time.
     pub due: BTreeSet<(Millis, JobId)>,
 }
 
 impl State {
-    /// True when somebody was taken for this job.
-    pub(crate) fn has_evicted_for(&self, claimant: JobId) -> bool {
+    /// Those for whom somebody was taken, as far as it is kept.
+    pub(crate) fn evicted_for(&self) -> BTreeSet<JobId> {
         let evictions = self.jobs.values().flat_map(|job| &job.evictions);
-        evictions
-            .into_iter()
-            .any(|eviction| eviction.claimant == claimant)
+        evictions.map(|eviction| eviction.claimant).collect()
     }
 }
 

@@ -240,6 +240,20 @@ proptest! {
     }
 
     #[test]
+    fn no_planned_start_is_later_with_all_that_were_backfilled_than_without_them(running in asks(12), waiting in asks(10), passes in 0..40_u64) {
+        // One team: its jobs stand in the order of their numbers, whatever starts.
+        let alone = |asks: &[Ask]| -> Vec<Ask> { asks.iter().map(|&(_, pods, gpus, limit, block)| (2, pods, gpus, limit, block)).collect() };
+        let world = busy(&alone(&running), &alone(&waiting), passes);
+        let with = plan(&world.state, world.now);
+        for (job, at) in planned(&with) {
+            let mut state = world.state.clone();
+            state.queue.retain(|turn| turn.2 <= job || !with.events.iter().any(|event| event.fact.job() == Some(turn.2)));
+            let without = planned(&plan(&state, world.now));
+            prop_assert!(without.get(&job).is_none_or(|before| at <= *before), "job {} is moved from {:?} to {:?}", job, without.get(&job), at);
+        }
+    }
+
+    #[test]
     fn what_waits_behind_a_planned_start_would_make_it_later_or_impossible(running in asks(12), waiting in asks(10), passes in 0..40_u64) {
         let mut world = busy(&running, &waiting, passes);
         let plan = world.cycle();

@@ -1,4 +1,5 @@
-//! Placement against brute force on clusters of up to four nodes: every way to lay the pods is tried.
+//! Placement and admission against brute force on clusters of up to four nodes and five jobs: every way to lay the pods is
+//! tried.
 
 mod world;
 
@@ -57,7 +58,7 @@ fn nodes(way: &[u32]) -> usize {
 /// What the engine chose, as pods of each node; `None` if it found no room.
 fn chosen(cluster: &Cluster, spec: &JobSpec) -> Option<Vec<u32>> {
     let world = build(cluster);
-    let placement = would_start(&world.state, spec, world.now).ok()?;
+    let placement = would_start(&world.state, &"ada".into(), spec, world.now).ok()?;
     let mut way = vec![0; cluster.len()];
     let mut free: Vec<u32> = cluster.iter().map(|&(_, cards)| (1 << cards) - 1).collect();
     for pod in &placement.pods {
@@ -83,6 +84,127 @@ fn left_over(cluster: &Cluster, room: &[u32], way: &[u32]) -> u32 {
         .zip(room)
         .filter(|((block, _), _)| used.contains(block));
     all.map(|(_, room)| room).sum::<u32>() - way.iter().sum::<u32>()
+}
+
+/// One job of a mixed load: team, pods, thousandths of a GPU a pod, pods of a segment or none, one block asked for.
+type Mixed = (usize, u32, u64, Option<u32>, bool);
+
+const TEAMS: [&str; 2] = ["ads", "bio"];
+
+fn mixed() -> impl Strategy<Value = Mixed> {
+    let milli = prop_oneof![
+        Just(250_u64),
+        Just(500),
+        Just(1_000),
+        Just(2_000),
+        Just(3_000),
+        Just(8_000)
+    ];
+    let segment = prop::option::of(1..3_u32);
+    (0..TEAMS.len(), 1..5_u32, milli, segment, any::<bool>())
+}
+
+fn spec((team, pods, milli, segment, block): Mixed) -> JobSpec {
+    let spec = JobSpec {
+        gpus_per_pod: MilliGpu(milli),
+        ..gang(TEAMS[team], pods * segment.unwrap_or(1), 0)
+    };
+    match (block, segment) {
+        (false, None) => spec,
+        _ => shaped(spec, TopologyMode::Required, "block", segment),
+    }
+}
+
+/// Pods that a node has room for: on whole free cards, or on shares of one that has so much left.
+fn room_of(node: &FreeNode, milli: u64) -> u32 {
+    let shares = node.free_milli.iter().map(|&free| u64::from(free) / milli);
+    let whole = node.free_milli.iter().filter(|&&free| free == 1_000);
+    match milli < 1_000 {
+        true => shares.sum::<u64>() as u32,
+        false => (whole.count() as u64 / (milli / 1_000)) as u32,
+    }
+}
+
+/// Whether any way to lay a job's pods is of the shape that it asks for.
+fn has_room(state: &State, blocks_of: &Cluster, spec: &JobSpec) -> bool {
+    let room: Vec<u32> = (state.nodes.values())
+        .map(|node| room_of(node, spec.gpus_per_pod.0))
+        .collect();
+    let shape = &spec.topology;
+    let ways = all_ways(&room, spec.pods, 1);
+    ways.iter().any(|way| {
+        let in_block = |block| -> u32 {
+            let pods = blocks_of.iter().zip(way);
+            pods.filter(|((of, _), _)| *of == block)
+                .map(|(_, pods)| pods)
+                .sum()
+        };
+        match (&shape.level, shape.segments) {
+            (None, _) => true,
+            (Some(_), None) => blocks(blocks_of, way) == 1,
+            (Some(_), Some(segments)) => (0..2).all(|block| in_block(block) % segments.pods == 0),
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_admission_is_missed_that_quota_and_room_allow(
+        cluster in cluster(),
+        jobs in prop::collection::vec((mixed(), any::<bool>()), 1..=5),
+        own_gpus in 0..24_u64,
+    ) {
+        let mut world = World::bare(&["block", "node"]).without_claims();
+        for (index, &(block, cards)) in cluster.iter().enumerate() {
+            world.node(&format!("n{index}"), "h100", cards, &[&format!("b{block}")]);
+        }
+        world.cohort("c", None, &[]);
+        world.team("ads", Some("c"), &[("h100", own(own_gpus))]);
+        world.team("bio", Some("c"), &[("h100", own(8))]);
+        // Nobody waits behind a planned start: what fits starts.
+        world.set(Configure::Policy(Policy { reservations: 0, reserve_after: Millis::hours(24 * 300), ..world.state.policy.clone() }));
+        for (job, over) in jobs {
+            let job = world.submit(spec(job));
+            if over && world.cycle().events.iter().any(|event| event.fact.job() == Some(job)) {
+                world.run(job);
+                // Every other one that runs ends again, and leaves its part of the cards.
+                if job.0.is_multiple_of(2) {
+                    world.report(job, Report::Succeeded).expect("it runs");
+                }
+            }
+        }
+        let plan = world.cycle();
+        let charged: MilliGpu = world.state.jobs.values().filter(|job| job.allocation.is_some()).map(|job| job.spec.gpus()).sum();
+        for waiting in &plan.waiting {
+            let spec = &world.state.jobs[&waiting.job].spec;
+            // Both lend and borrow all: what is left is the cohort's.
+            let quota = charged + spec.gpus() <= MilliGpu::gpus(own_gpus + 8);
+            let room = has_room(&world.state, &cluster, spec);
+            prop_assert!(!(quota && room), "job {} could start: {:?}", waiting.job, waiting.reason);
+            if !waiting.reason.never() {
+                let told: Vec<bool> = ["quota", "room"].iter().map(|name| waiting.reason.all.iter().any(|blocker| <&str>::from(blocker) == *name)).collect();
+                prop_assert_eq!(told, vec![!quota, !room], "of job {}: {:?}", waiting.job, waiting.reason);
+            }
+        }
+    }
+
+    #[test]
+    fn segments_stay_whole_inside_blocks(cluster in cluster(), segment in 1..5_u32, segments in 1..4_u32, milli in prop_oneof![Just(500_u64), Just(1_000), Just(2_000)]) {
+        let spec = spec((0, segments, milli, Some(segment), true));
+        let mut world = build(&cluster);
+        world.team("ads", None, &[("h100", own(1_000))]);
+        let placed = would_start(&world.state, &"ada".into(), &spec, world.now).ok();
+        prop_assert_eq!(placed.is_some(), has_room(&world.state, &cluster, &spec));
+        let Some(placed) = placed else {
+            return Ok(());
+        };
+        for pods in placed.pods.chunks(segment as usize) {
+            let blocks: std::collections::BTreeSet<u32> = pods.iter().map(|pod| cluster[pod.node.0 as usize].0).collect();
+            prop_assert_eq!(blocks.len(), 1, "a segment of consecutive ranks lies in one block: {:?}", placed);
+        }
+    }
 }
 
 proptest! {

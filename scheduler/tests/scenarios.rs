@@ -9,12 +9,17 @@
 //! > j admitted on n0
 //! ```
 
+#[path = "scenarios/settings.rs"]
+mod settings;
 #[path = "scenarios/telling.rs"]
 mod telling;
+#[path = "scenarios/words.rs"]
+mod words;
 mod world;
 
 use scheduler::*;
 use std::collections::BTreeMap;
+use words::*;
 use world::*;
 
 #[test]
@@ -53,6 +58,11 @@ fn failure_and_time() {
 }
 
 #[test]
+fn silence_stalls_and_replacements() {
+    run_all(include_str!("scenarios/recovery.txt"));
+}
+
+#[test]
 fn what_people_see() {
     run_all(include_str!("scenarios/reasons.txt"));
 }
@@ -65,6 +75,26 @@ fn claims() {
 #[test]
 fn claims_by_people() {
     run_all(include_str!("scenarios/approval.txt"));
+}
+
+#[test]
+fn holds_and_drains() {
+    run_all(include_str!("scenarios/holds.txt"));
+}
+
+#[test]
+fn dependencies() {
+    run_all(include_str!("scenarios/dependencies.txt"));
+}
+
+#[test]
+fn policies() {
+    run_all(include_str!("scenarios/policies.txt"));
+}
+
+#[test]
+fn limits_of_teams_and_people() {
+    run_all(include_str!("scenarios/limits.txt"));
 }
 
 fn run_all(text: &str) {
@@ -106,7 +136,7 @@ impl<'a> Script<'a> {
             .collect();
         let mut index = 0;
         while index < lines.len() {
-            let command = lines[index];
+            let (command, line) = (lines[index], index + 1);
             index += 1;
             let answers = lines[index..]
                 .iter()
@@ -122,7 +152,7 @@ impl<'a> Script<'a> {
             if self.said != expected {
                 let answer = self.answer();
                 wrong.push(format!(
-                    "scenario: {}\ncommand: {command}\nit said:\n{answer}",
+                    "scenario: {}\ncommand: {command} (its line {line})\nit said:\n{answer}",
                     self.title
                 ));
             }
@@ -154,6 +184,8 @@ impl<'a> Script<'a> {
                 }
             }
             ["policy", setting] => self.policy(setting),
+            ["change", setting, fields @ ..] => self.change(setting, fields),
+            ["limit", "team", team, fields @ ..] => self.limit(team, fields),
             ["days", days] => {
                 for _ in 0..number(days) {
                     self.world.pass(Millis::DAY);
@@ -168,7 +200,8 @@ impl<'a> Script<'a> {
                 jobs.into_iter().for_each(|job| self.world.run(job));
             }
             ["report", name, what] => {
-                let answer = self.world.report(self.jobs[*name], report(what));
+                let job = self.jobs[*name];
+                let answer = self.world.report(job, self.report(job, what));
                 self.tell(answer);
             }
             ["cancel", name] => {
@@ -188,6 +221,56 @@ impl<'a> Script<'a> {
                 };
                 let answer = self.world.command(command);
                 self.tell(answer);
+            }
+            [verb @ ("silent" | "heard" | "repaired"), node] => {
+                let (node, now) = (self.node(node), self.world.now);
+                let answer = self.world.command(match *verb {
+                    "silent" => Command::Silent { node, since: now },
+                    "heard" => Command::Heard { node },
+                    _ => Command::Repaired {
+                        node,
+                        why: "new GPU".into(),
+                    },
+                });
+                self.tell(answer);
+            }
+            ["extend", name, limit] => {
+                let answer = self.world.command(Command::ExtendLimit {
+                    job: self.jobs[*name],
+                    limit: millis(limit),
+                    by: "bea".into(),
+                    why: None,
+                });
+                self.tell(answer);
+            }
+            ["would-extend", name, limit] => self.delays(self.jobs[*name], millis(limit)),
+            ["is", node] => {
+                let free = &self.world.state.nodes[&self.node(node)];
+                let silent = free.silent_since.map_or("", |_| ", silent");
+                let health = format!("{:?}", free.node.health).to_lowercase();
+                self.said.push(format!("{node} is {health}{silent}"));
+            }
+            [verb @ ("hold" | "drain"), on, name] => {
+                let mode = match *verb {
+                    "drain" => HoldMode::Drain,
+                    _ => HoldMode::Hold,
+                };
+                let answer = self.world.hold(self.scope(on, name), mode);
+                self.tell(answer);
+            }
+            ["release", on, name] => {
+                let answer = self.world.release(self.scope(on, name));
+                self.tell(answer);
+            }
+            ["held", on, name] => {
+                let there = held_there(&self.world.state, &self.scope(on, name));
+                let there: Vec<_> = there.into_iter().map(|job| self.job(job)).collect();
+                let there = if there.is_empty() {
+                    "nobody".into()
+                } else {
+                    there.join(" ")
+                };
+                self.said.push(format!("still there: {there}"));
             }
             ["wait", span] => {
                 let events = self.world.pass(millis(span));
@@ -235,13 +318,47 @@ impl<'a> Script<'a> {
         }
     }
 
+    /// A save begins after all of the running time so far, if nothing else is said.
+    fn report(&self, job: JobId, text: &str) -> Report {
+        let now = self.world.now;
+        let live = self.world.state.jobs.get(&job);
+        let started = live.and_then(|job| job.allocation.as_ref()?.started);
+        let ran = live.map_or(Millis(0), |job| job.ran);
+        let progress = ran + now.since(started.unwrap_or(now)) + Millis(1);
+        report_of(text, progress, now)
+    }
+
+    fn delays(&mut self, job: JobId, limit: Millis) {
+        let now = self.world.now;
+        match extension_delays(&self.world.state, job, limit, now) {
+            Ok(delays) if delays.is_empty() => self.said.push("delays nobody".into()),
+            Ok(delays) => {
+                for delay in delays {
+                    let job = self.job(delay.job);
+                    let at = |at: Millis| at.since(now).0 / 60_000;
+                    let after = delay.after.map_or("nobody knows when".into(), |after| {
+                        format!("in {} min", at(after))
+                    });
+                    let before = at(delay.before);
+                    self.said
+                        .push(format!("delays {job}: {after}, not in {before} min"));
+                }
+            }
+            Err(refusal) => self.said.push(format!("refused: {refusal}")),
+        }
+    }
+
     fn answer_to(&self, what: &str, claimant: JobId, others: &[&str]) -> Command {
         let mut claims = self.world.state.claims.values();
         let claim = claims.find(|claim| claim.claimant == claimant);
         let claim = claim.map_or(ClaimId(0), |claim| claim.id);
         let by = "bea".into();
         match what {
-            "approve" => Command::ApproveClaim { claim, by },
+            "approve" => Command::ApproveClaim {
+                claim,
+                by,
+                seen: None,
+            },
             "decline" => Command::DeclineClaim {
                 claim,
                 by,
@@ -262,6 +379,8 @@ impl<'a> Script<'a> {
         let mut team = self.world.state.teams[&name.into()].clone();
         team.default_time_limit = field(fields, "limit").map(millis);
         team.weight_milli = field(fields, "weight").map_or(1_000, |weight| number(weight) * 1_000);
+        team.limits = limits(fields, "");
+        team.person_limits = limits(fields, "person-");
         self.world.set(Configure::Team(team));
     }
 
@@ -285,18 +404,6 @@ impl<'a> Script<'a> {
         });
         self.said
             .push(format!("shares: {}", peers.collect::<Vec<_>>().join(", ")));
-    }
-
-    fn policy(&mut self, setting: &str) {
-        let mut policy = self.world.state.policy.clone();
-        match setting.split_once('=') {
-            Some(("use_order", "leads")) => policy.use_order = UseOrder::Leads,
-            Some(("reservations", most)) => policy.reservations = number(most) as u32,
-            Some(("within-team", _)) => policy.within_team = WithinTeam::LowerPriority,
-            Some(("fair-reclaim", _)) => policy.fair_reclaim = false,
-            _ => panic!("scenario {}: no such policy: {setting}", self.title),
-        }
-        self.world.set(Configure::Policy(policy));
     }
 
     fn submit(&mut self, name: &str, fields: &[&str]) {
@@ -329,6 +436,7 @@ impl<'a> Script<'a> {
             });
         }
         spec.restart_budget = number(&get("budget", "5")) as u32;
+        spec.after = self.after(fields);
         if let Some((mode, level)) =
             field(fields, "topology").and_then(|topology| topology.split_once(':'))
         {
@@ -345,7 +453,7 @@ impl<'a> Script<'a> {
             );
         }
         let command = Command::Submit {
-            owner: "ada".into(),
+            owner: get("owner", "ada").as_str().into(),
             spec: spec.into(),
         };
         match self.world.command(command) {
@@ -355,6 +463,20 @@ impl<'a> Script<'a> {
             ),
             Err(refusal) => self.said.push(format!("refused: {refusal}")),
         }
+    }
+
+    /// `after=x,y:any`; a name that nobody has is a number that nobody has.
+    fn after(&self, fields: &[&str]) -> Vec<Dependency> {
+        let all = field(fields, "after").into_iter();
+        let all = all.flat_map(|all| all.split(',')).map(|one| {
+            let (name, wants) = match one.split_once(':') {
+                Some((name, _)) => (name, Wants::Any),
+                None => (one, Wants::Ok),
+            };
+            let on = self.jobs.get(name).copied().unwrap_or(JobId(99));
+            Dependency { on, wants }
+        });
+        all.collect()
     }
 
     fn cycle(&mut self) {
@@ -411,6 +533,25 @@ impl<'a> Script<'a> {
         named.map_or_else(|| format!("job {id}"), |(name, _)| name.clone())
     }
 
+    fn scope(&self, on: &str, name: &str) -> HoldScope {
+        match on {
+            "job" => HoldScope::Job {
+                job: self.jobs[name],
+            },
+            "team" => HoldScope::Team { team: name.into() },
+            "cohort" => HoldScope::Cohort {
+                cohort: name.into(),
+            },
+            "node" => HoldScope::Node {
+                node: self.node(name),
+            },
+            level => HoldScope::Domain {
+                level: level.into(),
+                domain: name.into(),
+            },
+        }
+    }
+
     fn node(&self, name: &str) -> NodeId {
         let mut nodes = self.world.state.nodes.values();
         nodes
@@ -418,79 +559,5 @@ impl<'a> Script<'a> {
             .expect("the node is there")
             .node
             .id
-    }
-}
-
-fn number(text: &str) -> u64 {
-    text.parse()
-        .unwrap_or_else(|_| panic!("`{text}` is no number"))
-}
-
-fn millis(text: &str) -> Millis {
-    let (n, unit) = text.split_at(text.len() - 1);
-    match unit {
-        "s" => Millis::seconds(number(n)),
-        "m" => Millis::minutes(number(n)),
-        "h" => Millis::hours(number(n)),
-        _ => panic!("`{text}` is no span"),
-    }
-}
-
-fn field<'a>(fields: &[&'a str], key: &str) -> Option<&'a str> {
-    fields
-        .iter()
-        .find_map(|field| field.strip_prefix(key)?.strip_prefix('='))
-}
-
-fn quotas(fields: &[&str]) -> Vec<(&'static str, Quota)> {
-    let limit = |text: Option<&str>| {
-        text.filter(|text| *text != "-")
-            .map(|text| MilliGpu::gpus(number(text)))
-    };
-    let of = |flavour: &'static str| {
-        let mut parts = field(fields, flavour)?.split(':');
-        let nominal = MilliGpu::gpus(number(parts.next()?));
-        let (borrowing_limit, lending_limit) = (limit(parts.next()), limit(parts.next()));
-        Some((
-            flavour,
-            Quota {
-                nominal,
-                borrowing_limit,
-                lending_limit,
-            },
-        ))
-    };
-    ["h100", "a100"].into_iter().filter_map(of).collect()
-}
-
-fn report(text: &str) -> Report {
-    let (what, value) = text.split_once('=').unwrap_or((text, "0"));
-    match what {
-        "bound" => Report::Bound,
-        "started" => Report::Started,
-        "save" => Report::CheckpointStarted,
-        "saved" => Report::CheckpointSaved {
-            progress: millis(value),
-            bytes: 1,
-        },
-        "succeeded" => Report::Succeeded,
-        "failed" => Report::Failed {
-            code: number(value) as i32,
-        },
-        "exited" => Report::Exited,
-        _ => panic!("no such report: {text}"),
-    }
-}
-
-fn health_of(text: &str) -> Health {
-    match text {
-        "ready" => Health::Ready,
-        "degraded" => Health::Degraded,
-        "cordoned" => Health::Cordoned,
-        "draining" => Health::Draining,
-        "down" => Health::Down,
-        "quarantined" => Health::Quarantined,
-        "spare" => Health::Spare,
-        _ => panic!("no such health: {text}"),
     }
 }

@@ -206,18 +206,23 @@ fn would_start_says_what_a_submit_would_lead_to_and_changes_nothing() {
     world.team("a", None, &[("h100", own(16))]);
     world.submit(gang("a", 1, 8));
     let before = world.state.clone();
-    let small =
-        would_start(&world.state, &gang("a", 1, 8), world.now).expect("there is room for both");
+    let small = would_start(&world.state, &"ada".into(), &gang("a", 1, 8), world.now)
+        .expect("there is room for both");
     assert_eq!(
         on_nodes(&world.state, &small.pods)[0].0,
         "b0-r0-n1",
         "the one that waits goes first"
     );
-    let reason =
-        would_start(&world.state, &gang("a", 2, 8), world.now).expect_err("one node is taken");
+    let reason = would_start(&world.state, &"ada".into(), &gang("a", 2, 8), world.now)
+        .expect_err("one node is taken");
     assert!(matches!(reason.dominant, Blocker::Quota { .. }));
-    let reason = would_start(&world.state, &gang("nobody", 1, 8), world.now)
-        .expect_err("there is no such team");
+    let reason = would_start(
+        &world.state,
+        &"ada".into(),
+        &gang("nobody", 1, 8),
+        world.now,
+    )
+    .expect_err("there is no such team");
     assert!(reason.never());
     assert_eq!(world.state, before);
 }

@@ -23,7 +23,9 @@ fn a_gang_of_four_nodes_goes_from_submit_to_its_usage_lines() {
     world.now += Millis::minutes(2);
     world.report(job, Report::Started).unwrap();
     world.now += Millis::minutes(60);
-    world.report(job, Report::CheckpointStarted).unwrap();
+    let progress = Millis::minutes(60);
+    let saves = Report::CheckpointStarted { progress };
+    world.report(job, saves.clone()).unwrap();
     world.now += Millis::seconds(49);
     world
         .report(
@@ -34,6 +36,11 @@ fn a_gang_of_four_nodes_goes_from_submit_to_its_usage_lines() {
             },
         )
         .unwrap();
+    // Told again after it is durable, it is no new save.
+    assert!(matches!(
+        world.report(job, saves),
+        Err(Refusal::OutOfPlace { .. })
+    ));
     world.report(job, Report::Succeeded).unwrap();
     assert_eq!(world.phase(job), None);
     assert_eq!(world.state.counts.succeeded, 1);

@@ -3,10 +3,13 @@
 //! It is kept from the events and the specs alone, never from the engine's own figures, which it is then compared to:
 //! a mistake would have to be made twice, in two places, to go unseen. Each event costs what it touches.
 
+mod aside;
 mod claims;
+mod gang;
 
 pub use claims::Tally;
 
+use gang::Gang;
 use scheduler::{
     Event, Fact, FlavourId, Health, JobId, JobKind, JobSpec, MilliGpu, MilliGpuMs, Millis, Node,
     NodeId, Placement, Pool, State, TeamId, TopologyMode, UsageLine,
@@ -26,23 +29,10 @@ pub struct Breach {
 #[derive(Clone, Debug)]
 struct Machine {
     node: Node,
+    is_silent: bool,
     used_milli: Vec<u64>,
     used_cpu_milli: u64,
     used_memory_mib: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Gang {
-    spec: Arc<JobSpec>,
-    attempt: u32,
-    placement: Option<Arc<Placement>>,
-    bound: Option<Millis>,
-    /// Its charge has left: it was taken.
-    is_taken: bool,
-    /// Held in finished attempts.
-    held: MilliGpuMs,
-    /// Billed in closed lines.
-    metered: MilliGpuMs,
 }
 
 /// The account.
@@ -52,6 +42,7 @@ pub struct Auditor {
     gangs: BTreeMap<JobId, Gang>,
     charged: BTreeMap<(TeamId, FlavourId), MilliGpu>,
     claims: claims::Claims,
+    aside: aside::Aside,
     levels: usize,
     level_names: Vec<scheduler::Name>,
     touched: BTreeSet<NodeId>,
@@ -98,7 +89,7 @@ impl Auditor {
                 .ok_or_else(|| format!("a usage line of job {}, which is not live", line.job))?;
             if line.attempt != gang.attempt
                 || line.to <= line.from
-                || gang.bound.is_none_or(|bound| line.from < bound)
+                || gang.first_bound.is_none_or(|bound| line.from < bound)
             {
                 return Err(format!(
                     "a usage line of job {} lies outside its attempt: {line:?}",
@@ -118,6 +109,7 @@ impl Auditor {
 
     fn take(&mut self, event: &Event) -> Result<(), String> {
         self.claims.take(&event.fact)?;
+        self.aside.take(&event.fact)?;
         match &event.fact {
             Fact::TopologySet { topology } => {
                 self.levels = topology.levels.len();
@@ -125,27 +117,16 @@ impl Auditor {
             }
             Fact::NodeSet { node } => self.set_node(node),
             Fact::NodeHealthSet { node, health, .. } => {
-                let machine = self
-                    .machines
-                    .get_mut(node)
-                    .ok_or_else(|| format!("node {node} was never added"))?;
+                let machine = self.machine(*node)?;
                 machine.node.health = *health;
+                if matches!(health, Health::Ready | Health::Down | Health::Spare) {
+                    machine.is_silent = false;
+                }
             }
+            Fact::NodeSilent { node, .. } => self.machine(*node)?.is_silent = true,
+            Fact::NodeHeard { node } => self.machine(*node)?.is_silent = false,
             Fact::JobSubmitted { job, spec, .. } => {
-                let spec = Arc::clone(spec);
-                let (held, metered) = (MilliGpuMs::default(), MilliGpuMs::default());
-                self.gangs.insert(
-                    *job,
-                    Gang {
-                        spec,
-                        attempt: 0,
-                        placement: None,
-                        bound: None,
-                        is_taken: false,
-                        held,
-                        metered,
-                    },
-                );
+                self.gangs.insert(*job, Gang::new(spec));
             }
             Fact::JobAdmitted {
                 job,
@@ -153,12 +134,23 @@ impl Auditor {
                 placement,
             } => self.admit(*job, *attempt, placement)?,
             Fact::GangBound { job, attempt } => {
-                let gang = self.gang(*job)?;
-                if gang.attempt != *attempt || gang.placement.is_none() || gang.bound.is_some() {
-                    return Err(format!("job {job} was bound out of place"));
-                }
-                gang.bound = Some(event.at);
+                // What it kept until now.
+                let held = self.gang(*job)?.bind(*job, *attempt, event.at)?;
+                self.held += held;
             }
+            Fact::PodsLost { job, node, .. } => self.lose(*job, *node, event.at)?,
+            Fact::PodSucceeded { job, rank, .. } => self.drop_pod(*job, *rank, event.at)?,
+            Fact::StopRequested { job, .. } => self.gang(*job)?.runs = true,
+            Fact::GangStopped { job, .. } => self.gang(*job)?.stop(*job)?,
+            Fact::GangReplaced {
+                job,
+                attempt,
+                placement,
+                moved,
+            } => self.replace(*job, *attempt, placement, moved, event.at)?,
+            Fact::StepsStopped { job, .. }
+            | Fact::StepsResumed { job, .. }
+            | Fact::Interrupted { job, .. } => drop(self.gang(*job)?),
             Fact::JobRequeued { job, .. } => self.release(*job, event.at)?,
             Fact::JobEnded { job, .. } => {
                 self.release(*job, event.at)?;
@@ -184,17 +176,20 @@ impl Auditor {
             | Fact::ClaimDeferred { .. }
             | Fact::ClaimWithdrawn { .. }
             | Fact::SaveAsked { .. }
+            | Fact::HoldSet { .. }
+            | Fact::HoldLifted { .. }
             | Fact::FlavourSet { .. }
             | Fact::CohortSet { .. }
             | Fact::CohortRemoved { .. }
             | Fact::TeamSet { .. }
             | Fact::TeamRemoved { .. }
             | Fact::PolicySet { .. }
+            | Fact::LimitsSet { .. }
             | Fact::RateCardSet { .. }
             | Fact::GangStarted { .. }
             | Fact::CheckpointStarted { .. }
             | Fact::CheckpointSaved { .. }
-            | Fact::StopRequested { .. }
+            | Fact::TimeLimitExtended { .. }
             | Fact::HourPassed => {}
         }
         Ok(())
@@ -204,6 +199,7 @@ impl Auditor {
         let used_milli = vec![0; usize::from(node.cards)];
         let machine = Machine {
             node: node.clone(),
+            is_silent: false,
             used_milli,
             used_cpu_milli: 0,
             used_memory_mib: 0,
@@ -225,14 +221,32 @@ impl Auditor {
         placement: &Arc<Placement>,
     ) -> Result<(), String> {
         let gang = self.gang(job)?;
-        if gang.placement.is_some() || attempt != gang.attempt + 1 {
+        if gang.has() || attempt != gang.attempt + 1 {
             return Err(format!(
                 "job {job} was admitted out of place, attempt {attempt}"
             ));
         }
-        gang.attempt = attempt;
-        gang.placement = Some(Arc::clone(placement));
+        gang.admit(attempt, placement);
         let spec = Arc::clone(&gang.spec);
+        self.aside.start(job, &spec)?;
+        self.lay(job, &spec, placement, &|_| true)?;
+        if let Some(flavour) = &placement.flavour {
+            *self
+                .charged
+                .entry((spec.team.clone(), flavour.clone()))
+                .or_default() += spec.gpus();
+        }
+        Ok(())
+    }
+
+    /// Pods come to their places; `is_new` says which ranks were not there before.
+    fn lay(
+        &mut self,
+        job: JobId,
+        spec: &JobSpec,
+        placement: &Placement,
+        is_new: &dyn Fn(u32) -> bool,
+    ) -> Result<(), String> {
         if placement.pods.len() != spec.pods as usize {
             return Err(format!(
                 "job {job} asks {} pods and was placed with {}",
@@ -252,22 +266,20 @@ impl Auditor {
                 placement.flavour
             ));
         }
-        for pod in &placement.pods {
-            self.place(job, &spec, placement, pod)?;
+        for (rank, pod) in (0..).zip(&placement.pods) {
+            self.check_node(job, spec, placement, pod)?;
+            if is_new(rank) {
+                self.place(job, spec, pod)?;
+            }
         }
         if spec.topology.mode == TopologyMode::Required {
-            self.check_topology(job, &spec, placement)?;
-        }
-        if let Some(flavour) = &placement.flavour {
-            *self
-                .charged
-                .entry((spec.team.clone(), flavour.clone()))
-                .or_default() += spec.gpus();
+            self.check_topology(job, spec, placement)?;
         }
         Ok(())
     }
 
-    fn place(
+    /// The node takes new work of this kind.
+    fn check_node(
         &mut self,
         job: JobId,
         spec: &JobSpec,
@@ -277,22 +289,40 @@ impl Auditor {
         let name = format!("job {job} on node {}", pod.node);
         let machine = self
             .machines
-            .get_mut(&pod.node)
+            .get(&pod.node)
             .ok_or_else(|| format!("{name}: no such node"))?;
+        self.aside.place(job, &machine.node, &self.level_names)?;
         let pool = if spec.kind == JobKind::Notebook {
             Pool::Notebook
         } else {
             Pool::Batch
         };
-        if machine.node.health != Health::Ready || machine.node.pool != pool {
+        if machine.node.health != Health::Ready || machine.is_silent || machine.node.pool != pool {
             return Err(format!(
-                "{name}: it is {:?} in pool {:?}",
-                machine.node.health, machine.node.pool
+                "{name}: it is {:?} in pool {:?}, silent: {}",
+                machine.node.health, machine.node.pool, machine.is_silent
             ));
         }
         if all.flavour.is_some() && machine.node.flavour != all.flavour {
             return Err(format!("{name}: its GPUs are of another kind"));
         }
+        Ok(())
+    }
+
+    fn machine(&mut self, node: NodeId) -> Result<&mut Machine, String> {
+        self.machines
+            .get_mut(&node)
+            .ok_or_else(|| format!("node {node} was never added"))
+    }
+
+    fn place(
+        &mut self,
+        job: JobId,
+        spec: &JobSpec,
+        pod: &scheduler::PodPlace,
+    ) -> Result<(), String> {
+        let name = format!("job {job} on node {}", pod.node);
+        let machine = self.machine(pod.node)?;
         if u64::from(pod.cards.count_ones()) * u64::from(pod.milli) != spec.gpus_per_pod.0 {
             return Err(format!(
                 "{name}: {} cards x {} is not what the pod asks",
@@ -368,9 +398,11 @@ impl Auditor {
     fn discharge(&mut self, job: JobId) -> Result<(), String> {
         let gang = self.gang(job)?;
         gang.is_taken = true;
-        let (placement, spec) = (gang.placement.clone(), Arc::clone(&gang.spec));
-        let placement = placement.ok_or_else(|| format!("job {job} is taken and has nothing"))?;
-        if let Some(flavour) = &placement.flavour
+        if !gang.has() {
+            return Err(format!("job {job} is taken and has nothing"));
+        }
+        let (flavour, spec) = (gang.flavour.clone(), Arc::clone(&gang.spec));
+        if let Some(flavour) = flavour
             && let Some(charged) = self.charged.get_mut(&(spec.team.clone(), flavour.clone()))
         {
             *charged = charged.minus(spec.gpus());
@@ -382,32 +414,17 @@ impl Auditor {
     fn release(&mut self, job: JobId, at: Millis) -> Result<(), String> {
         let gang = self.gang(job)?;
         let is_charged = !std::mem::take(&mut gang.is_taken);
-        let (placement, spec, bound) = (
-            gang.placement.take(),
-            Arc::clone(&gang.spec),
-            gang.bound.take(),
-        );
-        let Some(placement) = placement else {
+        if !gang.has() {
             return Ok(());
-        };
-        if let Some(bound) = bound {
-            let held = spec.gpus().over(at.since(bound));
-            gang.held += held;
-            self.held += held;
         }
-        for pod in &placement.pods {
-            let machine = self
-                .machines
-                .get_mut(&pod.node)
-                .ok_or_else(|| format!("node {} is gone", pod.node))?;
-            for card in (0..32).filter(|card| pod.cards & (1 << card) != 0) {
-                machine.used_milli[card] -= u64::from(pod.milli);
-            }
-            machine.used_cpu_milli -= spec.cpu_milli_per_pod;
-            machine.used_memory_mib -= spec.memory_mib_per_pod;
-            self.touched.insert(pod.node);
+        let (spec, flavour) = (Arc::clone(&gang.spec), gang.flavour.clone());
+        let held = gang.settle(at);
+        let pods = gang.end();
+        self.held += held;
+        for pod in pods {
+            self.give_back(&spec, pod)?;
         }
-        if let Some(flavour) = placement.flavour.as_ref().filter(|_| is_charged)
+        if let Some(flavour) = flavour.filter(|_| is_charged)
             && let Some(charged) = self.charged.get_mut(&(spec.team.clone(), flavour.clone()))
         {
             *charged = charged.minus(spec.gpus());
@@ -470,11 +487,7 @@ impl Auditor {
         if let Some(left) = self.claims.unanswered() {
             return Err(breach(left));
         }
-        let running = self
-            .gangs
-            .values()
-            .filter(|gang| gang.placement.is_some())
-            .count();
+        let running = self.gangs.values().filter(|gang| gang.has()).count();
         if running == 0 && self.held != self.metered {
             return Err(breach(format!(
                 "held {} milli-GPU-ms, metered {}",

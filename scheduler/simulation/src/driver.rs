@@ -92,6 +92,10 @@ pub struct Batch {
 pub trait Sink {
     /// One event, just folded into the state, and the usage lines that it closed.
     fn event(&mut self, _state: &State, _event: &Event, _lines: &[UsageLine]) {}
+    /// Whether it listens to why jobs wait: without, a past is made sooner, and is the same.
+    fn wants_reasons(&self) -> bool {
+        true
+    }
     /// Why jobs are left waiting after a cycle.
     fn waiting(&mut self, _state: &State, _waiting: &[Waiting]) {}
     /// Everything of one moment; never empty.
@@ -99,7 +103,11 @@ pub trait Sink {
 }
 
 /// Nobody.
-impl Sink for () {}
+impl Sink for () {
+    fn wants_reasons(&self) -> bool {
+        false
+    }
+}
 
 /// The fold: a state and its meter.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -124,8 +132,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Plans once; what it decided is added to `batch`. Returns why the others wait.
+    /// Plans once; what it decided is added to `batch`. Returns why the others wait, if the sink wants it.
     pub fn cycle(&mut self, now: Millis, batch: &mut Batch, sink: &mut impl Sink) -> Vec<Waiting> {
+        if !sink.wants_reasons() {
+            self.fold(scheduler::plan_events(&self.state, now), batch, sink);
+            return Vec::new();
+        }
         let Plan { events, waiting } = scheduler::plan(&self.state, now);
         self.fold(events, batch, sink);
         sink.waiting(&self.state, &waiting);
@@ -278,6 +290,9 @@ fn calls_for_a_cycle(fact: &Fact) -> bool {
         Fact::JobAdmitted { .. }
             | Fact::GangBound { .. }
             | Fact::GangStarted { .. }
+            | Fact::StepsStopped { .. }
+            | Fact::StepsResumed { .. }
+            | Fact::Interrupted { .. }
             | Fact::CheckpointStarted { .. }
             | Fact::CheckpointSaved { .. }
             | Fact::SaveAsked { .. }

@@ -8,6 +8,7 @@
 //! - [`trace`]: readers of public traces; the format is recognised, a broken row is reported and the rest goes on.
 //! - [`replay`]: a trace as recorded (into usage lines), or with the engine deciding (`--schedule`).
 //! - [`audit`]: an independent account of who holds what, kept from the events alone.
+//! - [`trial`]: seeded lives of a small fleet under faults, audited at every event; `cargo xtask sim` runs many.
 //!
 //! # Invariants
 //! - Equal seeds and equal inputs give equal events, whoever asks and however often.
@@ -28,3 +29,4 @@ pub mod driver;
 pub mod model;
 pub mod replay;
 pub mod trace;
+pub mod trial;

@@ -2,8 +2,8 @@
 
 use scheduler::{
     Blocker, Event, Fact, FlavourId, Health, JobKind, JobSpec, MilliGpu, Millis, Name, Phase, Pool,
-    Priority, Segments, State, TopologyMode, TopologyRequest, UsageLine, UsagePhase, plan,
-    stood_in_for, would_start,
+    Priority, Segments, Stage, State, TopologyMode, TopologyRequest, UsageLine, UsagePhase, Victim,
+    plan, stood_in_for, would_start,
 };
 use simulation::audit::{Auditor, Breach};
 use simulation::demo::{A100, Arrival, H100, Item, demo_driver, history};
@@ -43,9 +43,31 @@ fn two_pasts_of_one_seed_are_equal_and_of_two_seeds_are_not() {
     assert_ne!(digest(2).0, one);
 }
 
+/// The same, without listening to why jobs wait.
+#[derive(Default)]
+struct Deaf(Digest);
+impl Sink for Deaf {
+    fn wants_reasons(&self) -> bool {
+        false
+    }
+    fn event(&mut self, state: &State, event: &Event, lines: &[UsageLine]) {
+        self.0.event(state, event, lines);
+    }
+}
+
+#[test]
+fn a_past_is_the_same_when_nobody_asks_why_jobs_wait() {
+    let mut deaf = Deaf::default();
+    history(1, days_before(3), NOW, &mut deaf).expect("the demo's configuration is taken");
+    assert_eq!(digest(1), (deaf.0.0.finish(), deaf.0.1));
+}
+
 #[derive(Default)]
 struct Watch(Auditor, Option<Breach>);
 impl Sink for Watch {
+    fn wants_reasons(&self) -> bool {
+        false
+    }
     fn event(&mut self, state: &State, event: &Event, lines: &[UsageLine]) {
         if self.1.is_none() {
             self.1 = self.0.observe(state, event, lines).err();
@@ -118,6 +140,7 @@ fn ask(pods: u32, topology: TopologyRequest) -> JobSpec {
         checkpoint: None,
         preemptible: true,
         restart_budget: 5,
+        after: Vec::new(),
         run_time: Some(Millis::minutes(30)),
     }
 }
@@ -147,10 +170,11 @@ fn the_past_leaves_four_whole_blocks_for_a_gang_of_1024_gpus() {
         "{} blocks free",
         free_blocks(&state)
     );
-    let four =
-        would_start(&state, &ask(128, in_blocks(Some(32))), NOW).expect("four blocks are free");
+    let four = would_start(&state, &"ada".into(), &ask(128, in_blocks(Some(32))), NOW)
+        .expect("four blocks are free");
     assert_eq!(blocks_of(&state, &four), 4);
-    let one = would_start(&state, &ask(4, in_blocks(None)), NOW).expect("32 GPUs fit");
+    let one =
+        would_start(&state, &"ada".into(), &ask(4, in_blocks(None)), NOW).expect("32 GPUs fit");
     assert_eq!(blocks_of(&state, &one), 1);
 }
 
@@ -182,8 +206,13 @@ fn a_gang_beyond_the_fleet_can_never_run_and_is_told_the_fleets_size() {
         level: None,
         segments: None,
     };
-    let reason = would_start(&driver.engine.state, &ask(1_025, anywhere), NOW)
-        .expect_err("8,200 GPUs are too many");
+    let reason = would_start(
+        &driver.engine.state,
+        &"ada".into(),
+        &ask(1_025, anywhere),
+        NOW,
+    )
+    .expect_err("8,200 GPUs are too many");
     let Blocker::ExceedsMaximum { asks, limit, .. } = reason.dominant else {
         panic!("{reason:?}")
     };
@@ -218,6 +247,22 @@ fn the_past_ends_busy_and_with_every_kind_of_reason_in_the_queue() {
         "{} waiting",
         waiting.len()
     );
+}
+
+#[test]
+fn the_past_ends_with_a_request_that_a_person_has_hours_to_answer() {
+    for seed in [1, 7] {
+        let state = past(seed).state;
+        let mut open = state.claims.values();
+        let asked = open.find(|claim| claim.stage == Stage::Requested);
+        let asked = asked.unwrap_or_else(|| panic!("nobody is asked, seed {seed}"));
+        let others = |victim: &Victim| victim.team != asked.team;
+        assert!(asked.victims.iter().all(others), "seed {seed}");
+        assert!(
+            asked.deadline >= Some(NOW + Millis::hours(3)),
+            "seed {seed}"
+        );
+    }
 }
 
 /// What one job did.

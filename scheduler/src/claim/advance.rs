@@ -2,6 +2,7 @@
 
 use super::{Claim, Stage, Withdrawal};
 use crate::cycle::Cycle;
+use crate::hold::Closed;
 use crate::room::takes_work;
 use crate::{Event, Fact, JobId, NodeId};
 use std::collections::BTreeSet;
@@ -61,21 +62,32 @@ pub(crate) fn hold_room(cycle: &mut Cycle, but: Option<JobId>) -> Advanced {
 }
 
 /// What makes a claim impossible.
-fn broken(cycle: &Cycle, claim: &Claim) -> Option<Withdrawal> {
+pub(super) fn broken(cycle: &Cycle, claim: &Claim) -> Option<Withdrawal> {
     let state = cycle.state;
-    if !state.jobs.contains_key(&claim.claimant) {
+    let Some(claimant) = state.jobs.get(&claim.claimant) else {
         return Some(Withdrawal::ClaimantGone);
+    };
+    // Said when it is held; here for a team that has moved below a held cohort.
+    if !(cycle
+        .team_holds
+        .blockers(claimant.hold.as_ref(), &claim.team))
+    .is_empty()
+    {
+        return Some(Withdrawal::ClaimantSetAside);
     }
+    let closed = Closed::by(state, state.node_holds());
     let lost = |node: &NodeId| {
         let free = state.nodes.get(node);
-        free.is_none_or(|free| !takes_work(free.node.health))
+        free.is_none_or(|free| {
+            !takes_work(free.node.health) || free.silent_since.is_some() || closed.has(&free.node)
+        })
     };
     let nodes = claim.placement.pods.iter().map(|pod| pod.node);
     if let Some(node) = nodes.into_iter().find(lost) {
         return Some(Withdrawal::TargetLost { node });
     }
     let (team, flavour) = wanted(cycle, claim)?;
-    let spec = &state.jobs.get(&claim.claimant)?.spec;
+    let spec = &claimant.spec;
     let mut tree = cycle.tree.clone();
     for job in claim.awaits.iter().filter_map(|id| state.jobs.get(id)) {
         let Some(allocation) = job.allocation.as_ref().filter(|_| job.is_charged()) else {
@@ -117,6 +129,7 @@ fn hold(cycle: &mut Cycle, claim: &Claim) {
     };
     cycle.room.hold(&job.spec, &claim.placement);
     cycle.placed.push((&job.spec, claim.placement.clone()));
+    cycle.running.start(&job.spec, &job.owner);
     if let Some((team, flavour)) = wanted(cycle, claim) {
         cycle.tree.charge(team, flavour, job.spec.gpus());
     }

@@ -5,11 +5,20 @@ use super::told::revised_in;
 use super::{Claim, Stage, Withdrawal};
 use crate::cycle::Cycle;
 use crate::{ClaimId, Command, Fact, JobId, Millis, PersonId, Refusal, State};
+use std::collections::BTreeSet;
 
 /// The facts that an answer to a requested claim leads to.
 pub(crate) fn answer(state: &State, command: &Command, now: Millis) -> Result<Vec<Fact>, Refusal> {
     let fact = match command {
-        Command::ApproveClaim { claim, by } => approve(open(state, *claim)?, Some(by)),
+        Command::ApproveClaim { claim, by, seen } => {
+            let claim = open(state, *claim)?;
+            let named: BTreeSet<JobId> = claim.victims.iter().map(|victim| victim.job).collect();
+            let same = |seen: &Vec<JobId>| seen.iter().copied().collect::<BTreeSet<_>>() == named;
+            if !seen.as_ref().is_none_or(same) {
+                return Err(Refusal::VictimsChanged(claim.id));
+            }
+            approve(claim, Some(by))
+        }
         Command::DeclineClaim { claim, by, why } => {
             let claim = open(state, *claim)?;
             Fact::ClaimDeclined {

@@ -58,11 +58,14 @@ impl<'g, 'a> Ground<'g, 'a> {
         }
     }
 
-    /// Puts the pods of one back into a copy of the nodes.
-    fn put(&self, free: &mut [Free], index: usize) {
+    /// Puts the pods of one back into a copy of the nodes from `first` on.
+    fn put(&self, free: &mut [Free], first: usize, index: usize) {
         let ask = PodAsk::of(&self.all[index].job.spec);
         for &(node, pod) in self.pods.get(&index).into_iter().flatten() {
-            free[node].give_back(pod, &ask);
+            let here = node.checked_sub(first).and_then(|at| free.get_mut(at));
+            if let Some(free) = here {
+                free.give_back(pod, &ask);
+            }
         }
     }
 
@@ -78,28 +81,29 @@ impl<'g, 'a> Ground<'g, 'a> {
         pods: u32,
         gone: &BTreeSet<usize>,
     ) -> Option<BTreeSet<usize>> {
-        let mut most = self.free.clone();
+        let (first, was) = (range.start, &self.free[range.clone()]);
+        let mut most = was.to_vec();
         let here: BTreeSet<usize> = range
             .clone()
             .flat_map(|node| &self.on[node])
             .copied()
             .collect();
         gone.union(&here)
-            .for_each(|&index| self.put(&mut most, index));
-        let could = self.count(&most[range.clone()]);
-        if could < pods {
+            .for_each(|&index| self.put(&mut most, first, index));
+        if self.count(&most) < pods {
             return None;
         }
-        let mut free = self.free.clone();
-        gone.iter().for_each(|&index| self.put(&mut free, index));
+        let mut free = was.to_vec();
+        gone.iter()
+            .for_each(|&index| self.put(&mut free, first, index));
         let mut set = BTreeSet::new();
-        let mut has = self.count(&free[range.clone()]);
+        let mut has = self.count(&free);
         while has < pods {
             let options = range.clone().filter_map(|node| {
-                let go = self.next_pod(&free, node, |index| {
+                let go = self.next_pod(free[node - first], node, |index| {
                     gone.contains(&index) || set.contains(&index)
                 })?;
-                let gain = self.gain(&free, &go, &range).min(pods - has);
+                let gain = self.gain(&free, first, &go).min(pods - has);
                 Some((go, gain))
             });
             let best = options.min_by(|(a, gains_a), (b, gains_b)| {
@@ -114,10 +118,10 @@ impl<'g, 'a> Ground<'g, 'a> {
             });
             let (go, _) = best?;
             for index in go {
-                self.put(&mut free, index);
+                self.put(&mut free, first, index);
                 set.insert(index);
             }
-            has = self.count(&free[range.clone()]);
+            has = self.count(&free);
         }
         Some(set)
     }
@@ -125,11 +129,10 @@ impl<'g, 'a> Ground<'g, 'a> {
     /// Who has to go from a node so that at least one pod more fits there; `None` if nobody's going helps.
     fn next_pod(
         &self,
-        free: &[Free],
+        mut left: Free,
         node: usize,
         is_gone: impl Fn(usize) -> bool,
     ) -> Option<Vec<usize>> {
-        let mut left = free[node];
         let before = left.pods(&self.ask);
         let mut go = Vec::new();
         for &index in self.on[node].iter().filter(|&&index| !is_gone(index)) {
@@ -147,23 +150,21 @@ impl<'g, 'a> Ground<'g, 'a> {
         None
     }
 
-    /// Pods more that fit into the range once these are gone.
-    fn gain(&self, free: &[Free], go: &[usize], range: &Range<usize>) -> u32 {
+    /// Pods more that fit into the nodes from `first` on once these are gone.
+    fn gain(&self, free: &[Free], first: usize, go: &[usize]) -> u32 {
         let mut touched = BTreeMap::<usize, Free>::new();
         for &index in go {
             let ask = PodAsk::of(&self.all[index].job.spec);
             for &(node, pod) in self.pods.get(&index).into_iter().flatten() {
-                if range.contains(&node) {
-                    touched
-                        .entry(node)
-                        .or_insert(free[node])
-                        .give_back(pod, &ask);
+                let here = node.checked_sub(first).filter(|&at| at < free.len());
+                if let Some(at) = here {
+                    touched.entry(at).or_insert(free[at]).give_back(pod, &ask);
                 }
             }
         }
         let gains = touched.iter();
         gains
-            .map(|(&node, now)| now.pods(&self.ask) - free[node].pods(&self.ask))
+            .map(|(&at, now)| now.pods(&self.ask) - free[at].pods(&self.ask))
             .sum()
     }
 
@@ -180,7 +181,7 @@ impl<'g, 'a> Ground<'g, 'a> {
         let mut next: BTreeMap<usize, Option<BTreeSet<usize>>> = BTreeMap::new();
         loop {
             let mut free = self.free.clone();
-            gone.iter().for_each(|&index| self.put(&mut free, index));
+            gone.iter().for_each(|&index| self.put(&mut free, 0, index));
             let ranges = (0..yard.domains(level)).map(|domain| yard.nodes_of(level, domain));
             let fit: Vec<u32> = ranges
                 .map(|range| self.count(&free[range]) / pods)

@@ -11,7 +11,7 @@
 
 use super::ground::Ground;
 use super::loss::{Loss, together};
-use super::prey::{Claimant, Prey, Right, Verdict, ends_soon};
+use super::prey::{Claimant, Grounds, Herd, Prey, Right, Verdict, ends_soon};
 use crate::count::Counted;
 use crate::cycle::Cycle;
 use crate::place::{Shape, Target, seek, take, within};
@@ -34,7 +34,8 @@ pub(crate) struct Hunt<'a> {
     tree: QuotaTree<'a>,
     /// Those that leave without being taken here.
     leaving: Vec<&'a Job>,
-    prey: BTreeMap<usize, Rc<Vec<Prey<'a>>>>,
+    /// By flavour.
+    herds: BTreeMap<usize, Herd<'a>>,
     taken: BTreeSet<JobId>,
 }
 
@@ -96,7 +97,7 @@ impl<'a> Hunt<'a> {
             room,
             tree,
             leaving,
-            prey: BTreeMap::new(),
+            herds: BTreeMap::new(),
             taken: BTreeSet::new(),
         }
     }
@@ -142,17 +143,14 @@ impl<'a> Hunt<'a> {
             };
             let team = cycle.classes[class].team?;
             let claimant = self.claimant(cycle, job, team, flavour);
-            let all = self.prey.entry(flavour);
-            let all = Rc::clone(all.or_insert_with(|| Rc::new(Prey::all(cycle, id))));
-            let taken = &self.taken;
-            let eligible: Vec<usize> = (0..all.len())
-                .filter(|&index| {
-                    let prey = &all[index];
-                    only.is_none_or(|only| only.contains(&prey.id))
-                        && !taken.contains(&prey.id)
-                        && claimant.may_take(prey, &mut self.tree)
-                })
-                .collect();
+            let herd = self.herds.entry(flavour);
+            let herd = herd.or_insert_with(|| Herd::of(cycle, id));
+            let (all, taken) = (Rc::clone(&herd.all), &self.taken);
+            let mut eligible = Grounds::of(&claimant, &mut self.tree).eligible(herd);
+            eligible.retain(|&index| {
+                let prey = &all[index];
+                only.is_none_or(|only| only.contains(&prey.id)) && !taken.contains(&prey.id)
+            });
             if eligible.is_empty() || !self.could_be_enough(&claimant, &all, &eligible) {
                 continue;
             }

@@ -5,7 +5,7 @@
 //! no punishment. Restart is how long this attempt took from its admission until all pods were up. Saves that happen
 //! together share the storage's bandwidth: each is done when its share of it is.
 
-use super::{Price, Way};
+use super::{Claim, Price, Way};
 use crate::{Cost, FlavourId, Job, MilliGpu, MilliGpuMs, Millis, Phase, Policy, State};
 
 /// What taking one job costs, in its parts.
@@ -165,6 +165,37 @@ pub(crate) fn price(state: &State, flavour: &FlavourId, set: &[&Loss], now: Mill
         after_save: way(together(set).into_iter().sum(), saved.max()),
         next_save: way(waited.sum(), last),
     }
+}
+
+/// What a claim costs now, anew: the price, and what each victim loses, in the claim's order. A request is read for
+/// minutes, and what killing costs grows meanwhile.
+///
+/// `None` when a victim is not there any more as it was asked for: the next cycle plans the claim anew.
+pub fn price_now(state: &State, claim: &Claim, now: Millis) -> Option<(Price, Vec<MilliGpuMs>)> {
+    let losses = claim.victims.iter().map(|victim| {
+        let job = state.jobs.get(&victim.job)?;
+        let same = job.attempt == victim.attempt && job.is_charged();
+        same.then(|| Loss::of(job, &state.policy, now))
+    });
+    let losses: Vec<Loss> = losses.collect::<Option<_>>()?;
+    let losses: Vec<&Loss> = losses.iter().collect();
+    let flavour = claim.placement.flavour.as_ref()?;
+    Some((price(state, flavour, &losses, now), together(&losses)))
+}
+
+/// What moving a job elsewhere costs, in GPU-time and in money: it saves first if it can.
+pub(crate) fn loss_of_move(
+    state: &State,
+    job: &Job,
+    now: Millis,
+) -> (MilliGpuMs, Option<crate::Cents>) {
+    let lost = Loss::of(job, &state.policy, now).alone();
+    let placement = job.allocation.as_ref().map(|has| &has.placement);
+    let flavour = placement.and_then(|placement| placement.flavour.as_ref());
+    (
+        lost,
+        flavour.and_then(|flavour| cents(state, flavour, lost, now)),
+    )
 }
 
 /// In money: as borrowed time of the flavour, by the card in force.

@@ -40,6 +40,8 @@ pub(crate) use answer::{answer, due, gone, on_time};
 pub(crate) use fold::{fold, fulfil};
 pub(crate) use holds::check;
 pub(crate) use hunt::Hunt;
+pub(crate) use loss::loss_of_move;
+pub use loss::price_now;
 pub(crate) use told::{claim_of, make_claims, review};
 
 use crate::{
@@ -63,7 +65,10 @@ impl fmt::Display for ClaimId {
 }
 
 /// By what right.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(tag = "basis", rename_all = "snake_case")]
 pub enum Basis {
     /// The request is inside a level of the quota tree, without that level borrowing.
@@ -80,7 +85,18 @@ pub enum Basis {
 }
 
 /// How far a claim has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// A person is asked; nothing has moved.
@@ -200,11 +216,16 @@ impl Claim {
 }
 
 /// Why a claim is given up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Withdrawal {
     /// The claimant was cancelled.
     ClaimantGone,
+    /// The claimant is held, or may not start for a limit.
+    ClaimantSetAside,
     /// A target node takes no work any more: it is planned anew.
     TargetLost {
         /// Which.

@@ -15,6 +15,8 @@ use crate::{
     FlavourId, Job, JobId, MilliGpu, MilliGpuMs, Millis, Phase, Placement, Priority, State, TeamId,
 };
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Added to the band of whoever is to be taken last.
@@ -38,7 +40,7 @@ pub(crate) struct Prey<'a> {
 
 impl<'a> Prey<'a> {
     /// All of a flavour, in order of job number.
-    pub(crate) fn all(cycle: &Cycle<'a>, flavour: &FlavourId) -> Vec<Self> {
+    fn all(cycle: &Cycle<'a>, flavour: &FlavourId) -> Vec<Self> {
         let state = cycle.state;
         let of_teams = state.laid.values().filter_map(|laid| laid.get(flavour));
         let jobs = of_teams.flatten().filter_map(|id| state.jobs.get(id));
@@ -103,10 +105,11 @@ impl<'a> Prey<'a> {
 }
 
 /// True when a job is on its way out, or reaches its time limit within a grace: its room is soon free without anybody
-/// being taken.
+/// being taken. A gang that keeps its nodes while others are found for those that it lost is not.
 pub(crate) fn ends_soon(job: &Job, now: Millis, grace: Millis) -> bool {
-    let leaves = job.stop.is_some() || job.phase == Phase::Reclaiming;
+    let leaves = job.leaves() || job.phase == Phase::Reclaiming;
     job.allocation.is_some()
+        && (leaves || job.recovery.is_none())
         && (leaves || job.runs_until().is_some_and(|until| until <= now + grace))
 }
 
@@ -141,29 +144,6 @@ impl Claimant {
             && prey.team == self.team
             && prey.job.spec.priority < self.priority
             && !prey.protected
-    }
-
-    /// Whether it may be taken as things stand, whoever else is.
-    pub(crate) fn may_take(&self, prey: &Prey, tree: &mut QuotaTree) -> bool {
-        if prey.was_taken_for(self.job) {
-            return false;
-        }
-        if self.is_junior(prey) {
-            return true;
-        }
-        if !prey.borrows || prey.team == self.team {
-            return false;
-        }
-        match self.right {
-            Right::Level(level, _) => tree.borrows_from(prey.team, level, self.flavour),
-            Right::Share => {
-                tree.charge(self.team, self.flavour, self.gpus);
-                let may = !prey.protected && self.is_no_larger(prey.team, tree);
-                tree.give_back(self.team, self.flavour, self.gpus);
-                may
-            }
-            Right::OwnTeam => false,
-        }
     }
 
     fn is_no_larger(&self, than: usize, tree: &QuotaTree) -> bool {
@@ -202,6 +182,76 @@ impl Claimant {
             (false, _) => Verdict::NotAllowed,
             (true, false) => Verdict::Short,
             (true, true) => Verdict::Enough,
+        }
+    }
+}
+
+/// All of a flavour who could be taken, in order of job number, and where each team's are among them.
+pub(crate) struct Herd<'a> {
+    pub all: Rc<Vec<Prey<'a>>>,
+    of_teams: BTreeMap<usize, Vec<usize>>,
+}
+
+impl<'a> Herd<'a> {
+    pub(crate) fn of(cycle: &Cycle<'a>, flavour: &FlavourId) -> Self {
+        let all = Prey::all(cycle, flavour);
+        let mut of_teams = BTreeMap::<_, Vec<_>>::new();
+        for (index, prey) in all.iter().enumerate() {
+            of_teams.entry(prey.team).or_default().push(index);
+        }
+        Self {
+            all: Rc::new(all),
+            of_teams,
+        }
+    }
+}
+
+/// Whom a claimant may take as things stand, whoever else is. Its rights over a team are found once, not for each job.
+pub(crate) struct Grounds<'c, 't, 'a> {
+    claimant: &'c Claimant,
+    tree: &'t mut QuotaTree<'a>,
+}
+
+impl<'c, 't, 'a> Grounds<'c, 't, 'a> {
+    pub(crate) fn of(claimant: &'c Claimant, tree: &'t mut QuotaTree<'a>) -> Self {
+        Self { claimant, tree }
+    }
+
+    /// Indices of those who may be taken, in order.
+    pub(crate) fn eligible(&mut self, herd: &Herd) -> Vec<usize> {
+        let (claimant, all) = (self.claimant, &herd.all);
+        let mut eligible = Vec::new();
+        for (&team, jobs) in &herd.of_teams {
+            let may_take = |prey: &Prey| match team == claimant.team {
+                true => claimant.is_junior(prey),
+                false => prey.borrows && !(prey.protected && claimant.right == Right::Share),
+            };
+            let some = match team == claimant.team {
+                true => claimant.takes_juniors,
+                false => self.may_take_from(team),
+            };
+            if some {
+                let jobs = jobs.iter().copied();
+                eligible.extend(jobs.filter(|&index| {
+                    may_take(&all[index]) && !all[index].was_taken_for(claimant.job)
+                }));
+            }
+        }
+        eligible.sort_unstable();
+        eligible
+    }
+
+    fn may_take_from(&mut self, team: usize) -> bool {
+        let (claimant, tree) = (self.claimant, &mut *self.tree);
+        match claimant.right {
+            Right::Level(level, _) => tree.borrows_from(team, level, claimant.flavour),
+            Right::Share => {
+                tree.charge(claimant.team, claimant.flavour, claimant.gpus);
+                let may = claimant.is_no_larger(team, tree);
+                tree.give_back(claimant.team, claimant.flavour, claimant.gpus);
+                may
+            }
+            Right::OwnTeam => false,
         }
     }
 }

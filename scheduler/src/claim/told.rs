@@ -1,5 +1,6 @@
 //! The claims of a cycle, as facts.
 
+use super::advance::broken;
 use super::hunt::{Found, Hunt};
 use super::loss::{Loss, price, together};
 use super::prey::{Prey, Right};
@@ -11,18 +12,41 @@ use crate::{Blocker, Event, Fact, FlavourId, Job, JobId, Reason, State};
 use std::collections::BTreeSet;
 
 /// Plans claims anew that are requested or approved. When approved, the same victims or fewer go; others need a new request
-/// inside the same deadline. While requested, what is asked for stays what would be done.
-pub(crate) fn review<'a>(cycle: &mut Cycle<'a>, hunt: &mut Hunt<'a>) -> Vec<Event> {
+/// inside the same deadline. While requested, what is asked for stays what would be done. A claim of one that has started
+/// in this cycle is over already.
+pub(crate) fn review<'a>(
+    cycle: &mut Cycle<'a>,
+    hunt: &mut Hunt<'a>,
+    started: &BTreeSet<JobId>,
+) -> Vec<Event> {
     let state = cycle.state;
     let mut facts = Vec::new();
     for claim in state.claims.values() {
-        if claim.stage == Stage::Made {
+        if claim.stage == Stage::Made || started.contains(&claim.claimant) {
+            continue;
+        }
+        let claimant = state.jobs.get(&claim.claimant);
+        let limited = |job: &Job| !cycle.running.passed(&job.spec, &job.owner).is_empty();
+        let aside = broken(cycle, claim).filter(|why| *why == Withdrawal::ClaimantSetAside);
+        let limited = claimant
+            .is_some_and(limited)
+            .then_some(Withdrawal::ClaimantSetAside);
+        if let Some(why) = aside.or(limited) {
+            facts.push(Fact::ClaimWithdrawn {
+                job: claim.claimant,
+                claim: claim.id,
+                why,
+                again: None,
+            });
             continue;
         }
         let named: Vec<JobId> = claim.victims.iter().map(|victim| victim.job).collect();
         if let Some(found) = hunt.again(cycle, claim.claimant, Some(&named)) {
             if claim.stage == Stage::Approved {
                 hunt.take(cycle, &found);
+                if let Some(job) = claimant {
+                    cycle.running.start(&job.spec, &job.owner);
+                }
                 let made = revised_in(cycle, claim, &found, Stage::Made);
                 facts.extend(carried_out(cycle, made, &found));
             } else if found.victims.len() < named.len() {
@@ -33,7 +57,11 @@ pub(crate) fn review<'a>(cycle: &mut Cycle<'a>, hunt: &mut Hunt<'a>) -> Vec<Even
                 });
             }
         } else if let Some(found) = hunt.again(cycle, claim.claimant, None) {
-            let anew = revised_in(cycle, claim, &found, Stage::Requested);
+            // Nobody has proposed these.
+            let anew = Claim {
+                proposed_by: None,
+                ..revised_in(cycle, claim, &found, Stage::Requested)
+            };
             facts.push(Fact::ClaimRequested {
                 job: claim.claimant,
                 claim: anew.into(),
@@ -58,29 +86,32 @@ pub(crate) fn make_claims<'a>(
 ) -> Vec<Event> {
     let state = cycle.state;
     let claimants: BTreeSet<JobId> = state.claims.values().map(|claim| claim.claimant).collect();
+    let mut heights = vec![None; cycle.classes.len()];
     let mut asking: Vec<_> = left
         .iter()
         .enumerate()
         .filter_map(|(rank, &(candidate, class))| {
             let job = state.jobs.get(&candidate.id)?;
-            let bars = [candidate.not_before, job.no_claim_before];
-            let barred = bars.into_iter().flatten().any(|until| until > cycle.now);
-            let height = hunt.height(cycle, class).unwrap_or(u32::MAX);
+            let refused = job.no_claim_before.is_some_and(|until| until > cycle.now);
+            let barred = refused || candidate.stands_aside(cycle.now);
+            let height = || hunt.height(cycle, class).unwrap_or(u32::MAX);
+            let height = *heights[class].get_or_insert_with(height);
             (!barred && !claimants.contains(&job.id)).then_some((height, rank, class, job))
         })
         .collect();
     asking.sort_by_key(|&(height, rank, ..)| (height, rank));
     let mut facts = Vec::new();
-    let mut spent = BTreeSet::new();
+    let (mut spent, served) = (BTreeSet::new(), state.evicted_for());
     let mut id = state.claims_ever;
     for (_, _, class, job) in asking {
-        if spent.contains(&class) {
+        let same = cycle.sought_alike(class);
+        if spent.contains(&same) || !cycle.running.passed(&job.spec, &job.owner).is_empty() {
             continue;
         }
         let Some(found) = hunt.seek(cycle, job, class, None) else {
             // Another one of the class may be barred from fewer victims than one that was served before.
-            if !state.has_evicted_for(job.id) {
-                spent.insert(class);
+            if !served.contains(&job.id) {
+                spent.insert(same);
             }
             continue;
         };
@@ -93,6 +124,7 @@ pub(crate) fn make_claims<'a>(
         match stage {
             Stage::Made => {
                 hunt.take(cycle, &found);
+                cycle.running.start(&job.spec, &job.owner);
                 facts.extend(carried_out(cycle, claim, &found));
             }
             Stage::Requested | Stage::Approved => facts.push(Fact::ClaimRequested {
@@ -104,16 +136,27 @@ pub(crate) fn make_claims<'a>(
     at(cycle, facts)
 }
 
-/// Why a job waits that has a claim in flight: for those whom it names, and nothing else.
-pub(crate) fn claim_of(state: &State, claimant: JobId) -> Option<Reason> {
+/// Why a job waits that has a claim in flight: for those whom it names, and nothing else. `started` have just started in
+/// this cycle.
+pub(crate) fn claim_of(
+    state: &State,
+    claimant: JobId,
+    started: &BTreeSet<JobId>,
+) -> Option<Reason> {
     let mut claims = state.claims.values();
     let claim = claims.find(|claim| claim.claimant == claimant)?;
-    let named = claim.victims.iter().map(|victim| victim.job);
-    let holds = |job: &JobId| {
-        let job = state.jobs.get(job);
-        job.is_some_and(|job| job.allocation.is_some())
+    let has = |job: &Job| job.allocation.is_some();
+    let holds = |job: &JobId| state.jobs.get(job).is_some_and(has) || started.contains(job);
+    // Once it is decided, a victim that has gone and come back is none any more.
+    let leaves = |victim: &&Victim| match claim.stage {
+        Stage::Requested | Stage::Approved => holds(&victim.job),
+        Stage::Made => {
+            let job = state.jobs.get(&victim.job);
+            job.is_some_and(|job| has(job) && job.attempt == victim.attempt)
+        }
     };
-    let leaving = named.chain(claim.awaits.iter().copied()).filter(holds);
+    let named = claim.victims.iter().filter(leaves).map(|victim| victim.job);
+    let leaving = named.chain(claim.awaits.iter().copied().filter(holds));
     let until = match (claim.stage, claim.deadline) {
         (Stage::Requested, Some(deadline)) => deadline,
         _ => claim.until(),

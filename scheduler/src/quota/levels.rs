@@ -46,7 +46,7 @@ impl QuotaTree<'_> {
                 return Some((height, node));
             }
             need -= cell.local();
-            node = self.parent[node]?;
+            node = self.frame.parent[node]?;
             height += 1;
         }
     }
@@ -68,7 +68,7 @@ impl QuotaTree<'_> {
             if cell.usage <= cell.subtree {
                 return false;
             }
-            match self.parent[node] {
+            match self.frame.parent[node] {
                 Some(parent) => node = parent,
                 None => return false,
             }
@@ -79,12 +79,12 @@ impl QuotaTree<'_> {
     /// Compares the shares of two teams where they meet in the tree; `None` if they do not.
     pub(crate) fn compare_shares(&self, a: usize, b: usize) -> Option<Ordering> {
         let (mut below_a, mut below_b) = (a, b);
-        while !self.is_below(b, self.parent[below_a]?) {
-            below_a = self.parent[below_a]?;
+        while !self.is_below(b, self.frame.parent[below_a]?) {
+            below_a = self.frame.parent[below_a]?;
         }
-        let meet = self.parent[below_a]?;
-        while self.parent[below_b]? != meet {
-            below_b = self.parent[below_b]?;
+        let meet = self.frame.parent[below_a]?;
+        while self.frame.parent[below_b]? != meet {
+            below_b = self.frame.parent[below_b]?;
         }
         Some(
             self.share(below_a, meet)
@@ -99,10 +99,10 @@ impl QuotaTree<'_> {
             Share {
                 borrowed: borrowed.into(),
                 by: u128::from(above.subtree.max(0).unsigned_abs())
-                    * u128::from(self.weights[node]),
+                    * u128::from(self.frame.weights[node]),
             }
         };
-        let all = (0..self.flavours.len()).map(of);
+        let all = (0..self.frame.flavours.len()).map(of);
         all.fold(Share::NONE, |most, share| match share.compare(&most) {
             Ordering::Greater => share,
             Ordering::Less | Ordering::Equal => most,

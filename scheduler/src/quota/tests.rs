@@ -1,7 +1,7 @@
 //! The vectors of the module's page, and what follows from them.
 
 use super::*;
-use crate::{Cohort, Flavour, Team};
+use crate::{Cohort, Flavour, Limits, Team};
 
 const H100: &str = "h100";
 
@@ -55,6 +55,8 @@ fn tree(lines: &[Line]) -> State {
             cohort: parent,
             weight_milli: 1_000,
             quotas,
+            limits: Limits::default(),
+            person_limits: Limits::default(),
             default_time_limit: None,
         };
         state.teams.insert(name.into(), team);

@@ -34,8 +34,17 @@ impl Script<'_> {
                     StopCause::NodeLost { node, .. } => {
                         format!("by loss of {}", self.world.state.nodes[node].node.name)
                     }
+                    StopCause::Stalled { silent, .. } if silent.is_empty() => "by a stall".into(),
+                    StopCause::Stalled { silent, .. } => {
+                        let silent = silent.iter().map(|node| self.name(*node));
+                        let silent: Vec<_> = silent.collect();
+                        format!("by a stall, {} silent", silent.join(" "))
+                    }
                     StopCause::LaunchTimeout => "by launch time-out".into(),
                     StopCause::Exited { code } => format!("by exit {code}"),
+                    StopCause::Drained { scope, .. } => {
+                        format!("by drain of {}", self.of_scope(scope))
+                    }
                     StopCause::Reclaim { claimant, .. } => format!("for {}", self.job(*claimant)),
                 };
                 let then = end.map_or("to wait again".into(), |end| {
@@ -87,6 +96,7 @@ impl Script<'_> {
             Fact::ClaimWithdrawn { job, why, .. } => {
                 let why = match why {
                     Withdrawal::ClaimantGone => "the claimant is gone".into(),
+                    Withdrawal::ClaimantSetAside => "the claimant is set aside".into(),
                     Withdrawal::TargetLost { node } => {
                         format!("{} is lost", self.world.state.nodes[node].node.name)
                     }
@@ -100,14 +110,95 @@ impl Script<'_> {
                 let seconds = until.since(self.world.now).0 / 1_000;
                 format!("{} asked to save within {seconds} s", self.job(*job))
             }
+            Fact::HoldSet {
+                scope, mode, by, ..
+            } => {
+                let verb = match mode {
+                    HoldMode::Hold => "held",
+                    HoldMode::Drain => "drained",
+                };
+                format!("{} {verb} by {by}", self.of_scope(scope))
+            }
+            Fact::HoldLifted { scope, by, .. } => {
+                format!("{} released by {by}", self.of_scope(scope))
+            }
+            Fact::PolicySet { by: Some(by), .. } => format!("policy changed by {by}"),
+            Fact::LimitsSet { team, by, .. } => format!("limits of {team} changed by {by}"),
             Fact::HourPassed => "hour".into(),
-            Fact::NodeHealthSet { .. } => return None,
+            // Its exit says it.
+            Fact::Interrupted {
+                area: Area::Program,
+                ..
+            } => return None,
+            Fact::Interrupted {
+                job,
+                what,
+                area,
+                lost,
+                ..
+            } => {
+                let minutes = lost / 60_000_000;
+                let area: &str = area.into();
+                let job = self.job(*job);
+                format!("{job} interrupted by {what} ({area}): {minutes} GPU-minutes lost")
+            }
+            Fact::PodsLost {
+                job,
+                node,
+                keep_until,
+                ..
+            } => {
+                let keeps = keep_until.map_or(String::new(), |until| {
+                    let seconds = until.since(self.world.now).0 / 1_000;
+                    format!(", keeps the others for {seconds} s")
+                });
+                format!("{} is off {}{keeps}", self.job(*job), self.name(*node))
+            }
+            Fact::PodSucceeded { job, rank, .. } => {
+                format!("pod {rank} of {} succeeded", self.job(*job))
+            }
+            Fact::GangStopped { job, until, .. } => {
+                let seconds = until.since(self.world.now).0 / 1_000;
+                format!("{} keeps its nodes for {seconds} s", self.job(*job))
+            }
+            Fact::GangReplaced {
+                job,
+                placement,
+                moved,
+                ..
+            } => {
+                let moved = moved.iter().map(|rank| placement.pods[*rank as usize].node);
+                let moved: Vec<_> = moved.map(|node| self.name(node)).collect();
+                let pods = placement.pods.len();
+                let job = self.job(*job);
+                format!(
+                    "{job} starts again, {} of {pods} on {}",
+                    moved.len(),
+                    moved.join(" ")
+                )
+            }
+            Fact::TimeLimitExtended { job, limit, by, .. } => {
+                let minutes = limit.0 / 60_000;
+                format!("{} may run {minutes} min, says {by}", self.job(*job))
+            }
+            Fact::NodeHealthSet { node, health, why }
+                if *health == Health::Cordoned && why.contains("in a row") =>
+            {
+                format!("{} cordoned: {why}", self.name(*node))
+            }
+            Fact::NodeHealthSet { .. } | Fact::NodeSilent { .. } | Fact::NodeHeard { .. } => {
+                return None;
+            }
             other => format!("{other:?}")
                 .split_whitespace()
                 .next()
                 .unwrap_or_default()
                 .to_lowercase(),
         })
+    }
+
+    fn name(&self, node: NodeId) -> String {
+        self.world.state.nodes[&node].node.name.to_string()
     }
 
     pub(super) fn of_claim(&self, claim: &Claim) -> String {
@@ -132,8 +223,26 @@ impl Script<'_> {
         format!("{} from {} {right}", nodes.join(" "), victims.join(" "))
     }
 
+    pub(super) fn of_scope(&self, scope: &HoldScope) -> String {
+        match scope {
+            HoldScope::Job { job } => self.job(*job),
+            HoldScope::Team { team } => format!("team {team}"),
+            HoldScope::Cohort { cohort } => format!("cohort {cohort}"),
+            HoldScope::Node { node } => self.world.state.nodes[node].node.name.to_string(),
+            HoldScope::Domain { level, domain } => format!("{level} {domain}"),
+        }
+    }
+
+    fn hold(&self, hold: &Hold) -> String {
+        let minutes = self.world.now.since(hold.since).0 / 60_000;
+        let why = hold.why.as_deref().unwrap_or("no word");
+        let scope = self.of_scope(&hold.scope);
+        format!("{scope} by {} since {minutes} min: {why}", hold.by)
+    }
+
     pub(super) fn blocker(&self, blocker: &Blocker) -> String {
         match blocker {
+            Blocker::Held(hold) => format!("held: {}", self.hold(hold)),
             Blocker::Claim {
                 leaving,
                 until,
@@ -144,6 +253,31 @@ impl Script<'_> {
                 let seconds = until.since(self.world.now).0 / 1_000;
                 let stage = format!("{stage:?}").to_lowercase();
                 format!("claim {stage}: {} within {seconds} s", leaving.join(" "))
+            }
+            Blocker::Dependency { on, wants, ended } => {
+                let wants = match wants {
+                    Wants::Ok => "ok",
+                    Wants::Any => "any",
+                };
+                let never = ended.map_or(String::new(), |end| {
+                    format!(", which never comes: {end:?}").to_lowercase()
+                });
+                format!("after {wants} of {}{never}", self.job(*on))
+            }
+            Blocker::Limit { of, on } => {
+                let of = match of {
+                    LimitOf::Team { team } => format!("team {team}"),
+                    LimitOf::Member { team, person } => format!("{person} in {team}"),
+                    LimitOf::Person { person } => person.to_string(),
+                };
+                match on {
+                    Limited::Jobs { limit, run } => {
+                        format!("limit {limit} jobs of {of}: {run} run")
+                    }
+                    Limited::Gpus { limit, run, asks } => {
+                        format!("limit {limit} GPUs of {of}: asks {asks}, {run} run")
+                    }
+                }
             }
             Blocker::Misconfigured { field, names } => format!("misconfigured {field} {names}"),
             Blocker::NoMatchingFlavour { team } => format!("{team} has none of its flavours"),
@@ -187,7 +321,12 @@ impl Script<'_> {
                 best_pods,
                 best_domain,
                 segments,
+                held,
             } => {
+                let held = held
+                    .iter()
+                    .map(|hold| format!(", held {}", self.hold(hold)));
+                let held: String = held.collect();
                 let at = level
                     .as_ref()
                     .map_or("anywhere".into(), |level| format!("in one {level}"));
@@ -198,7 +337,7 @@ impl Script<'_> {
                     format!(", {fit} of {asks} segments")
                 });
                 format!(
-                    "room {flavour} {at}: asks {asks_pods} pods, best {best_pods}{best}{segments}"
+                    "room {flavour} {at}: asks {asks_pods} pods, best {best_pods}{best}{segments}{held}"
                 )
             }
         }

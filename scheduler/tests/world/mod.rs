@@ -104,6 +104,8 @@ impl World {
             cohort: cohort.map(CohortId::from),
             weight_milli: 1_000,
             quotas: named(quotas),
+            limits: Limits::default(),
+            person_limits: Limits::default(),
             default_time_limit: None,
         }));
     }
@@ -153,6 +155,24 @@ impl World {
         for report in [Report::Bound, Report::Started] {
             self.report(job, report).expect("the gang comes up");
         }
+    }
+
+    /// Sets something aside.
+    pub fn hold(&mut self, scope: HoldScope, mode: HoldMode) -> Result<Vec<Event>, Refusal> {
+        self.command(Command::Hold {
+            scope,
+            mode,
+            by: "bea".into(),
+            why: Some("recabling".into()),
+        })
+    }
+
+    pub fn release(&mut self, scope: HoldScope) -> Result<Vec<Event>, Refusal> {
+        self.command(Command::Release {
+            scope,
+            by: "bea".into(),
+            why: None,
+        })
     }
 
     pub fn health(&mut self, node: u32, health: Health) {
@@ -241,6 +261,7 @@ pub fn gang(team: &str, pods: u32, gpus: u64) -> JobSpec {
         checkpoint: None,
         preemptible: true,
         restart_budget: 5,
+        after: Vec::new(),
         run_time: None,
     }
 }

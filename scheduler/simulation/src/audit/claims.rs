@@ -84,7 +84,8 @@ impl Claims {
                     "job {job} is stopped for job {claimant}, which has not taken it"
                 ));
             }
-            Fact::JobAdmitted { job, placement, .. } => self.start(*job, placement)?,
+            Fact::JobAdmitted { job, placement, .. }
+            | Fact::GangReplaced { job, placement, .. } => self.start(*job, placement)?,
             Fact::JobRequeued { job, .. } => {
                 self.leaving.remove(job);
             }
@@ -138,7 +139,8 @@ impl Claims {
                     victim.job, claim.claimant
                 ));
             }
-            if claim.basis == Basis::FairShare {
+            // Its own team's jobs of lower priority may go beside others': that is between the two jobs.
+            if claim.basis == Basis::FairShare && victim.team != claim.team {
                 let back = (victim.team.clone(), claim.team.clone());
                 if self.fair.contains(&back) {
                     return Err(format!(
@@ -224,10 +226,18 @@ fn is_outside(fact: &Fact) -> bool {
         Fact::JobSubmitted { .. }
             | Fact::JobEnded { .. }
             | Fact::NodeHealthSet { .. }
+            | Fact::NodeSilent { .. }
+            | Fact::NodeHeard { .. }
+            | Fact::PodSucceeded { .. }
+            | Fact::Interrupted { .. }
+            | Fact::TimeLimitExtended { .. }
             | Fact::NodeSet { .. }
             | Fact::TeamSet { .. }
             | Fact::CohortSet { .. }
             | Fact::CohortRemoved { .. }
             | Fact::PolicySet { .. }
+            | Fact::LimitsSet { .. }
+            | Fact::HoldSet { .. }
+            | Fact::HoldLifted { .. }
     )
 }

@@ -8,8 +8,8 @@ use super::{A100, TEAMS, demo_configuration, fates, last_asks, rate_card, update
 use crate::driver::{Agenda, Batch, Driver, Engine, Sink, World};
 use crate::model::{Turn, next_report, next_turn};
 use scheduler::{
-    Command, Configure, Event, JobId, JobSpec, MilliGpu, Millis, NodeId, Phase, Refusal, State,
-    quota_figures,
+    Command, Configure, Event, JobId, JobSpec, MilliGpu, Millis, NodeId, Phase, Policy, Refusal,
+    State, quota_figures,
 };
 use std::iter::Peekable;
 
@@ -22,6 +22,11 @@ const A100_BUSY: MilliGpu = MilliGpu::gpus(440);
 const UPDATE_BEGINS: Millis = Millis::hours(84);
 const UPDATE_VACATES: Millis = Millis::hours(10);
 const UPDATE_ENDS: Millis = Millis::minutes(6);
+/// By when people answer from the last hour of the past on: at the demo's usual speed that is four minutes of theirs.
+const APPROVAL_DEADLINE: Millis = Millis::hours(4);
+/// How long before the end of the past the last of it is lent, and somebody asks back: the update is over by then.
+const LEND_REST: Millis = Millis::minutes(5);
+const ASK_FOR_OWN: Millis = Millis::minutes(4);
 /// Jobs that a team with a borrowing limit lets wait at most.
 const TEAM_WAITING: usize = 4;
 
@@ -34,6 +39,12 @@ pub enum Item {
     Submit(Arrival),
     /// Somebody asks for more A100 close together than there is just then.
     AskForRoom,
+    /// People get more time to answer requests to give something back.
+    MoreTime,
+    /// What is left of the A100 is borrowed.
+    LendRest,
+    /// Somebody asks for what others borrow, where a person is asked first.
+    AskForOwn,
     /// The executor may have something to report about this attempt.
     Job(JobId, u32),
     /// A node breaks or comes back.
@@ -121,6 +132,9 @@ pub fn history(
     driver
         .agenda
         .push(ago(Millis::minutes(41)), Item::AskForRoom);
+    driver.agenda.push(ago(Millis::HOUR), Item::MoreTime);
+    driver.agenda.push(ago(LEND_REST), Item::LendRest);
+    driver.agenda.push(ago(ASK_FOR_OWN), Item::AskForOwn);
     driver.agenda.push(ago(UPDATE_BEGINS), Item::UpdateBegins);
     driver.agenda.push(ago(UPDATE_VACATES), Item::UpdateVacates);
     driver.agenda.push(ago(UPDATE_ENDS), Item::UpdateEnds);
@@ -163,7 +177,7 @@ pub fn is_wanted(state: &State, spec: &JobSpec) -> bool {
     // Teams that may borrow do not queue for room: they come back another time.
     let stands = limited(spec.team.as_str())
         || first.as_str() == A100
-        || scheduler::would_start(state, spec, state.at).is_ok();
+        || scheduler::would_start(state, &"anybody".into(), spec, state.at).is_ok();
     busy <= most && (stands || is_own(state, spec))
 }
 
@@ -197,6 +211,18 @@ impl World for DemoWorld {
             }
             Item::Submit(arrival) => vec![submit(arrival)],
             Item::AskForRoom => last_asks::for_room(state, now)
+                .into_iter()
+                .map(submit)
+                .collect(),
+            Item::MoreTime => vec![Command::Configure(Configure::Policy(Policy {
+                approval_deadline: APPROVAL_DEADLINE,
+                ..state.policy.clone()
+            }))],
+            Item::LendRest => last_asks::rest_lent(state, now)
+                .into_iter()
+                .map(submit)
+                .collect(),
+            Item::AskForOwn => last_asks::for_a_person(state, now)
                 .into_iter()
                 .map(submit)
                 .collect(),

@@ -3,7 +3,7 @@
 //! Nominals add up to 3,904 of the 4,032 H100 GPUs for batch work and to 496 of the 512 A100: what is left covers a few
 //! broken nodes, so that on an ordinary day no guarantee is short.
 
-use scheduler::{Cohort, CohortId, MilliGpu, Millis, Quota, ReclaimMode, Team, TeamId};
+use scheduler::{Cohort, CohortId, Limits, MilliGpu, Millis, Quota, ReclaimMode, Team, TeamId};
 use std::collections::BTreeMap;
 
 /// The root of the quota tree.
@@ -147,6 +147,8 @@ pub(super) fn team_of(row: &TeamRow) -> Team {
             (super::A100.into(), quota(row.a100)),
         ]
         .into(),
+        limits: Limits::default(),
+        person_limits: Limits::default(),
         default_time_limit: Some(Millis(7 * Millis::DAY.0)),
     }
 }

@@ -228,6 +228,7 @@ fn spec(draws: Draws, team: &TeamRow, gpus: u64, flavours: &[&str]) -> JobSpec {
         checkpoint: train.then(|| contract(draws, gpus)),
         preemptible: true,
         restart_budget: if train { 5 } else { 1 },
+        after: Vec::new(),
         run_time: None,
     }
 }

@@ -121,7 +121,10 @@ pub fn next_report(seed: u64, job: &Job) -> Option<(Millis, Report)> {
         ));
     }
     match job.phase {
-        Phase::Queued => None,
+        // It waits, or nothing of it runs while nodes are found for it.
+        Phase::Queued | Phase::Recovering => None,
+        // It stands still: the engine's clock, or its next step, says how that ends.
+        Phase::Running | Phase::Reclaiming if allocation.no_step_since.is_some() => None,
         Phase::Admitted => Some((
             allocation.admitted + bind_time(seed, job.id, job.attempt),
             Report::Bound,
@@ -131,9 +134,7 @@ pub fn next_report(seed: u64, job: &Job) -> Option<(Millis, Report)> {
             let bound = allocation.bound.unwrap_or(allocation.admitted);
             Some((bound + start_up(seed, job.id, job.attempt), Report::Started))
         }
-        Phase::Running | Phase::Reclaiming | Phase::Recovering => {
-            Some(next_of_running(seed, job, allocation))
-        }
+        Phase::Running | Phase::Reclaiming => Some(next_of_running(seed, job, allocation)),
     }
 }
 
@@ -180,11 +181,14 @@ fn next_of_running(seed: u64, job: &Job, allocation: &Allocation) -> (Millis, Re
     {
         next = (left(after), Report::Failed { code });
     }
+    let starts = |at: Millis| Report::CheckpointStarted {
+        progress: mark.done + at.since(mark.at),
+    };
     // The period runs from start to start of two saves; after a save its own time is part of it.
     if let Some(asked) = job.reclaim.and_then(|reclaim| reclaim.asked) {
         let save = asked + notice_time(seed, job.id, job.attempt);
         return if save < next.0 {
-            (save, Report::CheckpointStarted)
+            (save, starts(save))
         } else {
             next
         };
@@ -197,7 +201,7 @@ fn next_of_running(seed: u64, job: &Job, allocation: &Allocation) -> (Millis, Re
         };
         let save = mark.at + contract.period.since(stalled).max(Millis::SECOND);
         if save < next.0 {
-            next = (save, Report::CheckpointStarted);
+            next = (save, starts(save));
         }
     }
     next

@@ -147,6 +147,7 @@ pub fn as_recorded(format: Format, jobs: &[Recorded], broken: Vec<BrokenRow>) ->
         by_day,
         by_team: Vec::new(),
         rules: RULES.map(str::to_owned).to_vec(),
+        good_rows: jobs.len() as u64,
         broken_rows: broken.len() as u64,
         warnings: broken,
     }

@@ -75,6 +75,8 @@ pub struct Report {
     pub by_team: Vec<Row>,
     /// How the numbers were made, where a trace leaves a choice.
     pub rules: Vec<String>,
+    /// How many rows were read and are in it.
+    pub good_rows: u64,
     /// How many rows were left out.
     pub broken_rows: u64,
     /// Which, and why.

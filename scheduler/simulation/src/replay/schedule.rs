@@ -182,7 +182,9 @@ fn is_preemption(cause: &StopCause) -> bool {
         StopCause::Reclaim { .. } => true,
         StopCause::Person { .. }
         | StopCause::TimeLimit
+        | StopCause::Drained { .. }
         | StopCause::NodeLost { .. }
+        | StopCause::Stalled { .. }
         | StopCause::LaunchTimeout
         | StopCause::Exited { .. } => false,
     }
@@ -191,6 +193,9 @@ fn is_preemption(cause: &StopCause) -> bool {
 /// Both listen.
 struct Both<'a, S>(&'a mut Count, &'a mut S);
 impl<S: Sink> Sink for Both<'_, S> {
+    fn wants_reasons(&self) -> bool {
+        self.1.wants_reasons()
+    }
     fn event(&mut self, state: &State, event: &Event, lines: &[UsageLine]) {
         self.0.event(state, event, lines);
         self.1.event(state, event, lines);
@@ -215,12 +220,13 @@ pub fn schedule(
     let mut count = Count::default();
     let mut driver = Trace::driver(engine, work);
     driver.run(None, &mut Both(&mut count, sink));
-    let never = driver
-        .waiting
+    let state = &driver.engine.state;
+    let waiting = scheduler::plan(state, state.at).waiting;
+    let never = waiting
         .iter()
         .filter(|waiting| waiting.reason.never())
         .count();
-    let left = driver.waiting.len() - never;
+    let left = waiting.len() - never;
     let span = count.last.since(count.first.unwrap_or_default());
     count.waits.sort_unstable();
     let mut rows = vec![
@@ -265,6 +271,7 @@ pub fn schedule(
         by_day: Vec::new(),
         by_team,
         rules,
+        good_rows: work.len() as u64,
         broken_rows,
         warnings: broken,
     }

@@ -3,9 +3,9 @@
 use crate::driver::{Batch, Engine, Sink};
 use crate::trace::{PodRow, SacctRead, TraceNode};
 use scheduler::{
-    Command, Configure, Flavour, FlavourId, Health, JobKind, JobSpec, MilliGpu, Millis, Name, Node,
-    NodeId, PersonId, Pool, Priority, Quota, Refusal, Team, TeamId, Topology, TopologyMode,
-    TopologyRequest,
+    Command, Configure, Flavour, FlavourId, Health, JobKind, JobSpec, Limits, MilliGpu, Millis,
+    Name, Node, NodeId, PersonId, Pool, Priority, Quota, Refusal, Team, TeamId, Topology,
+    TopologyMode, TopologyRequest,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -54,11 +54,13 @@ impl FromStr for Cluster {
             .split_once('x')
             .and_then(|(nodes, gpus)| Some((nodes.parse().ok()?, gpus.parse().ok()?)));
         match parsed {
-            Some((nodes, gpus)) if (1..=MOST_NODES).contains(&nodes) && gpus <= MOST_GPUS => {
+            Some((nodes, gpus))
+                if (1..=MOST_NODES).contains(&nodes) && (1..=MOST_GPUS).contains(&gpus) =>
+            {
                 Ok(Self { nodes, gpus })
             }
             _ => Err(format!(
-                "`{text}` is not NODESxGPUS, such as 32x8 (at most {MOST_NODES} nodes of {MOST_GPUS})"
+                "`{text}` is not NODESxGPUS, such as 32x8: 1 to {MOST_NODES} nodes, each of 1 to {MOST_GPUS} GPUs"
             )),
         }
     }
@@ -122,6 +124,8 @@ pub fn engine_for(
         cohort: None,
         weight_milli: 1_000,
         quotas: quotas.clone(),
+        limits: Limits::default(),
+        person_limits: Limits::default(),
         default_time_limit: None,
     };
     let mut all = vec![Configure::Topology(Topology {
@@ -222,6 +226,7 @@ fn spec(
         checkpoint: None,
         preemptible: false,
         restart_budget: 0,
+        after: Vec::new(),
         run_time: None,
     })
 }

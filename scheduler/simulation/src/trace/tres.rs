@@ -32,7 +32,8 @@ pub fn parse_tres(text: &str) -> Result<Tres, TresProblem> {
             part: part.to_owned(),
         };
         let (name, amount) = part.split_once('=').ok_or_else(problem)?;
-        let count = || amount.parse::<u64>().map_err(|_| problem());
+        // No cluster has more of anything: what follows may multiply it.
+        let count = || amount.parse::<u32>().map(u64::from).map_err(|_| problem());
         match name {
             "cpu" => tres.cpus = count()?,
             "node" => tres.nodes = count()?,
@@ -79,6 +80,19 @@ mod tests {
         assert_eq!(mib("mem=2048K"), Ok(2));
         assert_eq!(mib("mem=1T"), Ok(1_048_576));
         assert!(mib("mem=1X").is_err());
+    }
+
+    #[test]
+    fn an_amount_that_no_cluster_has_is_no_amount() {
+        for text in [
+            "gres/gpu=18446744073709551615",
+            "gres/gpu:a100=18446744073709551615,gres/gpu:v100=1",
+            "cpu=4294967296",
+            "node=99999999999",
+            "gres/gpu=-1",
+        ] {
+            assert!(parse_tres(text).is_err(), "{text}");
+        }
     }
 
     #[test]
