@@ -4,7 +4,8 @@ use crate::{Gpus, TeamPerson};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One flavour's hardware now, in GPUs. `total = busy + free + notebook + broken`; spares are apart.
+/// One flavour's hardware now, in GPUs. `total = busy + free + notebook + broken`; spares are apart. What is held counts as
+/// broken, since nothing new starts there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FlavourUse {
@@ -71,6 +72,9 @@ pub struct NodeRow {
     pub domains: Vec<String>,
     /// `ready`, `down`, `spare`, ...
     pub health: String,
+    /// It takes no new work for a hold: `rack b03-r1 held by admin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// `batch` or `notebook`.
     pub pool: String,
     /// Cards.
@@ -106,7 +110,7 @@ pub enum MapCard {
     Borrowed,
     /// A share of it is held.
     Shared,
-    /// On a node that takes nothing new.
+    /// On a node that takes nothing new: broken, or held.
     Broken,
     /// On a spare node.
     Spare,
@@ -124,6 +128,9 @@ pub struct MapNode {
     pub name: String,
     /// Health.
     pub health: String,
+    /// It takes no new work for a hold: `rack b03-r1 held by admin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// One a card.
     pub cards: Vec<MapCard>,
     /// Teams that hold here; the actor may see all team names.

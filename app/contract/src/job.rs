@@ -1,6 +1,6 @@
 //! Jobs as every door shows them.
 
-use crate::{Gpus, JobBill, SubmitJob};
+use crate::{Gpus, HoldView, JobBill, ReclaimNote, SubmitJob};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -293,6 +293,15 @@ pub struct JobView {
     pub bill: JobBill,
     /// What was asked for.
     pub spec: SubmitJob,
+    /// The reclaim that it asks by or would stop for, while that is open.
+    #[serde(default)]
+    pub reclaim: Option<ReclaimNote>,
+    /// It is set aside.
+    #[serde(default)]
+    pub hold: Option<HoldView>,
+    /// True when the actor may set it aside.
+    #[serde(default)]
+    pub may_hold: bool,
     /// True when the actor may cancel it.
     pub may_cancel: bool,
     /// Why not, when not.
@@ -387,9 +396,9 @@ pub struct Preview {
     pub own: Gpus,
     /// GPUs borrowed.
     pub borrowed: Gpus,
-    /// What one hour of it costs, two decimals.
-    pub per_hour: String,
-    /// What it costs if it runs to its time limit, two decimals; `None` without a limit.
+    /// What one hour of it costs, two decimals; `None` when it can never run.
+    pub per_hour: Option<String>,
+    /// What it costs if it runs to its time limit, two decimals; `None` without a limit, or when it can never run.
     pub at_limit: Option<String>,
     /// Currency.
     pub currency: String,

@@ -10,9 +10,12 @@
 mod bill;
 mod error;
 mod fleet;
+mod hold;
 mod job;
 mod people;
 pub mod reason;
+mod reclaim;
+mod setting;
 pub mod share;
 mod submit;
 mod text;
@@ -26,14 +29,25 @@ pub use fleet::{
     CohortView, DomainView, FlavourUse, FleetView, MapBlock, MapCard, MapNode, MapRack, MapView,
     NodeRow, QuotaView, TeamView,
 };
+pub use hold::{HoldKind, HoldList, HoldView, SetHold};
 pub use job::{
     CheckpointView, DryRun, EventView, InterruptionView, JobFilter, JobList, JobPage, JobRow,
     JobState, JobView, PlaceView, Preview, ReasonView, SortKey, StateCounts, Step, StepState,
     Submitted,
 };
 pub use people::{Membership, NewToken, PersonView, Role, TeamPerson, TokenView};
+pub use reclaim::{
+    DeclineReclaim, ProposeVictims, ReclaimAlternative, ReclaimFilter, ReclaimJob, ReclaimList,
+    ReclaimNote, ReclaimPrice, ReclaimRights, ReclaimStage, ReclaimVictim, ReclaimView, ReclaimWay,
+};
+pub use setting::{
+    ChangeView, LimitList, LimitSet, LoadView, NO_LIMIT, PersonLoad, PolicyView, SetLimits,
+    SetPolicy, TeamLimitsView, allowed_text, is_no_limit, limit_text, parse_limit, parse_setting,
+    setting_text,
+};
 pub use share::{LoanView, ShareView, TeamShareView};
 pub use submit::{Catalog, CheckpointRequest, SubmitForm, SubmitJob};
 pub use text::{
-    Gpus, Span, amount, count, gpu_count, gpu_hours, gpus, money, person_span, plural, price,
+    Gpus, Span, amount, count, gpu_count, gpu_hours, gpus, is_unseen, money, person_span, plural,
+    price,
 };

@@ -3,7 +3,10 @@
 use crate::ReasonView;
 use crate::text::{count, gpu_count, gpus, plural};
 use jiff::Timestamp;
-use scheduler::{Blocker, ClaimId, MilliGpu, Millis, Reason, Scope, Stage, Waiting};
+use scheduler::{
+    Blocker, ClaimId, End, Hold, HoldScope, JobId, LimitOf, Limited, MilliGpu, Millis, Reason,
+    Scope, Stage, Waiting, Wants,
+};
 
 /// A moment as people read it: `2026-11-30 13:05 UTC`.
 fn moment(at: Millis) -> String {
@@ -17,13 +20,16 @@ fn moment(at: Millis) -> String {
 /// One blocker in one sentence: asked against free.
 pub fn sentence(blocker: &Blocker) -> String {
     match blocker {
+        Blocker::Held(hold) => held(hold),
         Blocker::Misconfigured { field, names } => {
             format!("needs attention: {field} names `{names}`, which is not there")
         }
         Blocker::NoMatchingFlavour { team } => {
             format!("can never run: {team} has no quota in any flavour it asks for")
         }
+        Blocker::Dependency { on, wants, ended } => depends(*on, *wants, *ended),
         Blocker::ExceedsMaximum { asks, limit, of } => exceeds(*asks, *limit, of),
+        Blocker::Limit { of, on } => limit(of, *on),
         Blocker::BackOff { .. } => "its launch failed; waits before the next try".to_owned(),
         Blocker::Quota {
             flavour,
@@ -76,7 +82,9 @@ pub fn sentence(blocker: &Blocker) -> String {
             best_pods,
             best_domain,
             segments,
+            held,
         } => {
+            let set_aside = set_aside(held);
             let level = level.as_ref().map_or("the fleet", |level| level.as_str());
             let best = best_domain.as_ref().map_or_else(
                 || "the best has".to_owned(),
@@ -84,16 +92,90 @@ pub fn sentence(blocker: &Blocker) -> String {
             );
             match segments {
                 None => format!(
-                    "no {level} has {flavour} room for {} now: {best} room for {}",
+                    "no {level} has {flavour} room for {} now: {best} room for {}{set_aside}",
                     plural((*asks_pods).into(), "pod", "pods"),
                     count((*best_pods).into())
                 ),
                 Some((asked, fit)) => format!(
-                    "{flavour} room for {fit} of {asked} segments now: each needs {} in one {level}",
+                    "{flavour} room for {fit} of {asked} segments now: each needs {} in one {level}{set_aside}",
                     plural((*asks_pods).into(), "pod", "pods")
                 ),
             }
         }
+    }
+}
+
+/// A limit that is used up: the most, and what runs.
+fn limit(of: &LimitOf, on: Limited) -> String {
+    let whose = match of {
+        LimitOf::Team { team } => team.to_string(),
+        LimitOf::Member { team, person } => format!("{person} in {team}"),
+        LimitOf::Person { person } => person.to_string(),
+    };
+    match on {
+        Limited::Jobs { limit: 0, .. } => format!("can never run: limit 0 running jobs of {whose}"),
+        Limited::Jobs { limit, run } => {
+            let jobs = plural(limit.into(), "running job", "running jobs");
+            let verb = if run == 1 { "runs" } else { "run" };
+            format!("limit {jobs} of {whose}, {} {verb}", count(run.into()))
+        }
+        Limited::Gpus { limit, asks, .. } if asks > limit => format!(
+            "can never run: asks {}, limit {} of {whose}",
+            gpu_count(asks),
+            gpus(limit)
+        ),
+        Limited::Gpus { limit, run, asks } => format!(
+            "limit {} at once of {whose}: asks {}, {} run",
+            gpu_count(limit),
+            gpus(asks),
+            gpus(run)
+        ),
+    }
+}
+
+/// A job that has to end first, and how it ended if that will not do.
+fn depends(on: JobId, wants: Wants, ended: Option<End>) -> String {
+    let how = match ended {
+        None => {
+            let wants = match wants {
+                Wants::Ok => "to succeed",
+                Wants::Any => "to end",
+            };
+            return format!("waits for job {on} {wants}");
+        }
+        Some(End::Succeeded) => "succeeded",
+        Some(End::Failed) => "failed",
+        Some(End::Cancelled) => "was cancelled",
+        Some(End::TimedOut) => "ran into its time limit",
+    };
+    format!("can never run: waits for job {on} to succeed, which {how}")
+}
+
+/// What is set aside, by whom, why, and since when.
+fn held(hold: &Hold) -> String {
+    let what = match &hold.scope {
+        HoldScope::Job { .. } => "the job itself".to_owned(),
+        other => other.to_string(),
+    };
+    let since = moment(hold.since);
+    let why = match &hold.why {
+        Some(why) => format!(": {why}"),
+        None => String::new(),
+    };
+    format!("held: {what}, by {} since {since}{why}", hold.by)
+}
+
+/// Holds of nodes that keep room from it, at most three by name.
+fn set_aside(holds: &[Hold]) -> String {
+    let told: Vec<_> = holds.iter().take(3).map(held).collect();
+    match holds.len() {
+        0 => String::new(),
+        n if n > 3 => format!(
+            "; there would be but for what is {} and {} more",
+            told.join("; "),
+            n - 3
+        ),
+        _ => format!("; there would be but for what is {}", told.join("; ")),
     }
 }
 
@@ -107,9 +189,9 @@ fn in_flight(claim: ClaimId, stage: Stage, leaving: usize, until: Millis) -> Str
     let minutes = until.0 / Millis::MINUTE.0 % (24 * 60);
     let until = format!("{:02}:{:02} UTC", minutes / 60, minutes % 60);
     match stage {
-        Stage::Requested => format!("claim {claim} waits for an answer until {until}: {jobs}"),
-        Stage::Approved => format!("claim {claim} is approved: {jobs}"),
-        Stage::Made => format!("claim {claim} is in flight: {jobs}, by {until} at the latest"),
+        Stage::Requested => format!("reclaim {claim} waits for an answer until {until}: {jobs}"),
+        Stage::Approved => format!("reclaim {claim} is approved: {jobs}"),
+        Stage::Made => format!("reclaim {claim} is in flight: {jobs}, by {until} at the latest"),
     }
 }
 
@@ -145,11 +227,28 @@ fn most(reason: &Reason) -> Option<MilliGpu> {
 /// What would help, in words.
 fn help(reason: &Reason) -> Vec<String> {
     match &reason.dominant {
+        Blocker::Held(hold) => {
+            let who = match hold.scope {
+                HoldScope::Job { .. } => "its owner, a lead of its team or an admin can release it",
+                _ => "an admin can release it",
+            };
+            vec![format!("Ask {}: {who}.", hold.by)]
+        }
+        Blocker::Room { held, .. } if !held.is_empty() => vec![format!(
+            "Ask {}: it starts when what is held is released.",
+            held[0].by
+        )],
         Blocker::Misconfigured { .. } => {
             vec!["Cancel it and submit it again with a reference that exists.".into()]
         }
         Blocker::NoMatchingFlavour { .. } => {
             vec!["Ask for a flavour that the team has quota in.".into()]
+        }
+        Blocker::Dependency { ended: None, .. } => {
+            vec!["It is looked at as soon as that job ends.".into()]
+        }
+        Blocker::Dependency { ended: Some(_), .. } => {
+            vec!["Cancel it, and submit it again without that job or after any end of it.".into()]
         }
         Blocker::ExceedsMaximum { limit, of, .. } => match of {
             Scope::Domain { level } => vec![
@@ -164,6 +263,17 @@ fn help(reason: &Reason) -> Vec<String> {
                 vec![format!("Ask for at most {}.", gpu_count(most))]
             }
         },
+        Blocker::Limit {
+            on: Limited::Gpus { limit, asks, .. },
+            ..
+        } if asks > limit => vec![format!("Ask for at most {}.", gpu_count(*limit))],
+        Blocker::Limit {
+            of: LimitOf::Team { .. },
+            ..
+        } => vec!["One of the team's running jobs must end, or an admin raises the limit.".into()],
+        Blocker::Limit { .. } => {
+            vec!["One of this person's running jobs must end, or an admin raises the limit.".into()]
+        }
         Blocker::BackOff { .. } => vec!["It is tried again by itself.".into()],
         Blocker::Quota { available, .. } if available.0 > 0 => vec![format!(
             "Asking for at most {} fits the quota now.",
@@ -204,9 +314,12 @@ fn help(reason: &Reason) -> Vec<String> {
 
 fn code(blocker: &Blocker) -> &'static str {
     match blocker {
+        Blocker::Held(_) => "held",
         Blocker::Misconfigured { .. } => "misconfigured",
         Blocker::NoMatchingFlavour { .. } => "no_matching_flavour",
+        Blocker::Dependency { .. } => "dependency",
         Blocker::ExceedsMaximum { .. } => "exceeds_maximum",
+        Blocker::Limit { .. } => "limit",
         Blocker::BackOff { .. } => "back_off",
         Blocker::Quota { .. } => "quota",
         Blocker::BehindReservation { .. } => "behind_reservation",

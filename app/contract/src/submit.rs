@@ -6,8 +6,8 @@ pub use form::SubmitForm;
 
 use crate::{FieldError, Gpus, Span, plural};
 use scheduler::{
-    CheckpointContract, FlavourId, JobKind, JobSpec, Millis, Name, Priority, Segments, TeamId,
-    TopologyMode, TopologyRequest,
+    CheckpointContract, Dependency, FlavourId, JobId, JobKind, JobSpec, Millis, Name, Priority,
+    Segments, TeamId, TopologyMode, TopologyRequest, Wants,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 const PODS_MAX: u32 = 100_000;
 /// Most flavours that a job may name.
 const FLAVOURS_MAX: usize = 16;
+/// Most jobs that one may wait for.
+const AFTER_MAX: usize = 64;
 /// Longest text of a name, project or image, in characters.
 const TEXT_MAX: usize = 200;
 
@@ -113,6 +115,9 @@ pub struct SubmitJob {
     /// Failures it survives; the policy's default when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_budget: Option<u32>,
+    /// Jobs that have to end first, 64 at most: `7` after it has succeeded, `7:any` after any end of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
     /// Simulated executor only: running time that its work takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_time: Option<Span>,
@@ -158,11 +163,13 @@ impl SubmitJob {
             ),
         };
         let topology = self.check_topology(catalog, &mut wrong);
+        let after = self.check_after(&mut wrong);
         self.check_spans(&mut wrong);
         match (kind, priority, topology) {
-            (Some(kind), Some(priority), Some(topology)) if wrong.is_empty() => {
-                Ok(self.spec(catalog, kind, priority, topology))
-            }
+            (Some(kind), Some(priority), Some(topology)) if wrong.is_empty() => Ok(JobSpec {
+                after,
+                ..self.spec(catalog, kind, priority, topology)
+            }),
             _ => Err(wrong),
         }
     }
@@ -199,6 +206,7 @@ impl SubmitJob {
             }),
             preemptible: self.preemptible,
             restart_budget: self.restart_budget.unwrap_or(catalog.restart_budget),
+            after: Vec::new(),
             run_time: self.run_time.map(|span| span.0),
         }
     }
@@ -247,6 +255,7 @@ impl SubmitJob {
             }),
             preemptible: spec.preemptible,
             restart_budget: Some(spec.restart_budget),
+            after: spec.after.iter().map(after_text).collect(),
             run_time: spec.run_time.map(Span),
         }
     }
@@ -427,6 +436,25 @@ impl SubmitJob {
         })
     }
 
+    /// Whom it waits for; every entry that names nobody is wrong. Whether there is such a job, the engine knows.
+    fn check_after(&self, wrong: &mut Vec<FieldError>) -> Vec<Dependency> {
+        if self.after.len() > AFTER_MAX {
+            flag::<()>(wrong, "after", format!("at most {AFTER_MAX} jobs"));
+            return Vec::new();
+        }
+        let mut after = Vec::with_capacity(self.after.len());
+        for text in &self.after {
+            match read_after(text.trim()) {
+                Some(one) => after.push(one),
+                None => {
+                    let problem = format!("`{text}`: write a job's number, or a number and :any");
+                    flag::<()>(wrong, "after", problem);
+                }
+            }
+        }
+        after
+    }
+
     fn check_spans(&self, wrong: &mut Vec<FieldError>) {
         let longest = Millis::DAY.0 * 366;
         for (field, span, least) in [
@@ -447,6 +475,26 @@ impl SubmitJob {
                 flag::<()>(wrong, "checkpoint.save", "shorter than the period".into());
             }
         }
+    }
+}
+
+/// `7`, `7:ok` or `7:any`.
+fn read_after(text: &str) -> Option<Dependency> {
+    let (number, wants) = match text.split_once(':') {
+        None => (text, Wants::Ok),
+        Some((number, "ok")) => (number, Wants::Ok),
+        Some((number, "any")) => (number, Wants::Any),
+        Some(_) => return None,
+    };
+    let on = JobId(number.parse().ok()?);
+    Some(Dependency { on, wants })
+}
+
+/// `7`, or `7:any`.
+fn after_text(dependency: &Dependency) -> String {
+    match dependency.wants {
+        Wants::Ok => dependency.on.to_string(),
+        Wants::Any => format!("{}:any", dependency.on),
     }
 }
 

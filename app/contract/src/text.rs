@@ -311,6 +311,13 @@ pub fn person_span(span: Millis) -> String {
     }
 }
 
+/// True for what is not seen and changes what is: control characters, line breaks, and marks that turn the direction of
+/// writing. No text that people give may hold them, and no terminal gets them.
+pub fn is_unseen(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

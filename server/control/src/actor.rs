@@ -2,7 +2,7 @@
 
 use crate::Control;
 use contract::{Membership, Role};
-use scheduler::{JobId, TeamId};
+use scheduler::{ClaimId, HoldScope, JobId, TeamId};
 
 /// Somebody who is signed in, with their rights as they were looked up for this request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +69,34 @@ pub struct JobOwner {
     pub(crate) control: Control,
     pub(crate) actor: Actor,
     pub(crate) job: JobId,
+}
+/// Somebody who may set this one thing aside: an admin; a lead, their team; an owner, their job.
+#[derive(Clone)]
+pub struct Holder {
+    pub(crate) control: Control,
+    pub(crate) actor: Actor,
+    pub(crate) scope: HoldScope,
+}
+/// Somebody who may see a reclaim: a member of the claimant's or a victim's team, a manager, an admin.
+#[derive(Clone)]
+pub struct SeesReclaim {
+    pub(crate) control: Control,
+    pub(crate) actor: Actor,
+    pub(crate) claim: ClaimId,
+}
+/// Somebody who may say yes or no to a reclaim: the cohort's admin.
+#[derive(Clone)]
+pub struct ReclaimAdmin {
+    pub(crate) control: Control,
+    pub(crate) actor: Actor,
+    pub(crate) claim: ClaimId,
+}
+/// Somebody who speaks for those who would lose by a reclaim: a lead of a victim's team, an admin.
+#[derive(Clone)]
+pub struct BorrowersLead {
+    pub(crate) control: Control,
+    pub(crate) actor: Actor,
+    pub(crate) claim: ClaimId,
 }
 /// An admin.
 #[derive(Clone)]

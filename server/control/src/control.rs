@@ -2,13 +2,14 @@
 
 use crate::data::DataFolder;
 use crate::engine::{
-    Arrivals, Ask, Core, Damage, Done, Engine, Folded, Live, MAILBOX, Published, hash_of, resume,
+    Arrivals, Ask, Core, Damage, Done, Engine, EngineError, Folded, Live, MAILBOX, Published,
+    Replies, hash_of, prove, resume,
 };
 use crate::executor::Simulated;
 use crate::gauges::Gauges;
 use crate::store::{MADE_FOR, Read, Store, StoreError, Writer, journal};
 use crate::{Change, Clock, Demand, Mode, OpenError, Options, ServiceError, Tuning, demo};
-use scheduler::{Command, Millis};
+use scheduler::{Command, JobId, Millis, Phase, State};
 use sqlx::SqlitePool;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,9 @@ const CHANGES: usize = 64;
 const MATCH_TRIES: u32 = 100;
 /// The longest of these waits: a batch is published right after it is written.
 const PUBLISH_WAIT: Duration = Duration::from_millis(100);
+
+/// How long whoever shows a new job waits for its reason: some cycles of a large fleet.
+const LOOK_WAIT: Duration = Duration::from_secs(1);
 
 /// The control plane. Cheap to clone.
 #[derive(Clone)]
@@ -48,12 +52,27 @@ pub(crate) struct Inner {
 
 impl From<StoreError> for OpenError {
     fn from(error: StoreError) -> Self {
-        Self::Store(Box::new(error))
+        match error.obstacle() {
+            Some(obstacle) => Self::Blocked {
+                obstacle,
+                source: Box::new(error),
+            },
+            None => Self::Store(Box::new(error)),
+        }
     }
 }
 impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
-        Self::Internal(Box::new(error))
+        match error.obstacle() {
+            Some(obstacle) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the store is in use"
+                );
+                Self::Standing(obstacle.to_owned())
+            }
+            None => Self::Internal(Box::new(error)),
+        }
     }
 }
 
@@ -67,6 +86,33 @@ pub(crate) fn damaged(path: &Path, damage: Damage) -> OpenError {
             problem,
         },
     }
+}
+
+/// Proves what the start has not read, the journal up to its snapshot, while the engine works already: a million entries
+/// take seconds, and a start should not. Says what is wrong, if anything is.
+fn prove_behind(
+    store: &Store,
+    snapshot: u64,
+    mut closing: watch::Receiver<bool>,
+) -> oneshot::Receiver<StoreError> {
+    let (found, damage) = oneshot::channel();
+    let store = store.clone();
+    tokio::spawn(async move {
+        let proved = tokio::select! {
+            _ = closing.wait_for(|closing| *closing) => return,
+            proved = prove(&store, snapshot) => proved,
+        };
+        match proved {
+            // An engine that has ended meanwhile needs no word.
+            Err(error @ StoreError::Flawed { .. }) => drop(found.send(error)),
+            Err(error) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the journal before the snapshot could not be read to prove it; `muster journal verify` does"
+            ),
+            Ok(()) => {}
+        }
+    });
+    damage
 }
 
 impl Control {
@@ -93,7 +139,7 @@ impl Control {
                 Self::start(folder, ground, arrivals, clock, Kind::Demo)
             }
             Mode::Serve => {
-                let ground = prepare_serve(&folder).await?;
+                let ground = prepare_serve(&folder, tuning.pages_max).await?;
                 let base = ground.folded.state.at;
                 let clock = tuning.clock.unwrap_or_else(|| Clock::wall(base));
                 Self::start(folder, ground, None, clock, Kind::Serve)
@@ -120,10 +166,11 @@ impl Control {
         let executor = Box::new(Simulated::resume(seed, epoch, &folded.state));
         let core = Core::new(folded, executor, arrivals);
         let published = Published::new(Live::of(
-            core.state.clone(),
+            State::clone(&core.state),
             core.meter.clone(),
             core.recorder.seq,
         ));
+        let durable = core.recorder.clone();
         let (mailbox, asks) = mpsc::channel(MAILBOX);
         let (changes, _) = broadcast::channel(CHANGES);
         let (closing, closed) = watch::channel(false);
@@ -136,6 +183,9 @@ impl Control {
             gauges: gauges.clone(),
             changes: changes.clone(),
             snapshot,
+            durable,
+            replies: Replies::default(),
+            damage: Some(prove_behind(&store, snapshot, closed.clone())),
         };
         let task = Mutex::new(Some(tokio::spawn(engine.run(asks, closed))));
         let inner = Inner {
@@ -180,13 +230,30 @@ impl Control {
         );
     }
 
-    /// True once the state is folded and the engine task takes commands.
+    /// True once the state is folded, while the engine task takes commands.
     pub fn ready(&self) -> bool {
+        self.running() && self.standing().is_none()
+    }
+    /// True while the engine task runs, also while it waits for the store to take something again.
+    pub fn running(&self) -> bool {
         self.inner.gauges.running() && !self.inner.mailbox.is_closed()
+    }
+    /// What stands in the way of the store, while nothing can be stored.
+    pub fn standing(&self) -> Option<&'static str> {
+        self.inner.gauges.standing()
+    }
+    /// Why the engine has ended by itself, in one line with the way out.
+    pub fn fault(&self) -> Option<&str> {
+        self.inner.gauges.fault()
     }
     /// Returns once the engine takes nothing any more, whether it was told to stop or cannot write: nothing changes then.
     pub async fn stopped(&self) {
         self.inner.gauges.stopped().await;
+    }
+    /// Returns once a cycle has answered all that is on record by now, so that whoever looks sees what came of it; or the
+    /// engine stands or has ended.
+    pub async fn settled(&self) {
+        self.inner.gauges.settled(self.seq()).await;
     }
     /// True in the demo: the choose-a-person page exists only then.
     pub fn is_demo(&self) -> bool {
@@ -225,6 +292,18 @@ impl Control {
         command: Command,
         key: Option<(String, String)>,
     ) -> Result<Done, ServiceError> {
+        Ok(self.try_ask(command, key).await??)
+    }
+
+    /// [`Self::ask`], for whoever has a word of their own for a refusal.
+    pub(crate) async fn try_ask(
+        &self,
+        command: Command,
+        key: Option<(String, String)>,
+    ) -> Result<Result<Done, EngineError>, ServiceError> {
+        if let Some(obstacle) = self.standing() {
+            return Err(ServiceError::Standing(obstacle.to_owned()));
+        }
         let (answer, answered) = oneshot::channel();
         self.inner
             .mailbox
@@ -239,10 +318,29 @@ impl Control {
                     ServiceError::Internal("the engine task has stopped".into())
                 }
             })?;
-        let done = answered
+        answered
             .await
-            .map_err(|lost| ServiceError::Internal(Box::new(lost)))?;
-        Ok(done?)
+            .map_err(|lost| ServiceError::Internal(Box::new(lost)))
+    }
+
+    /// Returns once a cycle has looked at a job that waits, so that whoever has just submitted it is told why; or after
+    /// [`LOOK_WAIT`].
+    pub(crate) async fn looked_at(&self, job: JobId) {
+        let mut changes = self.changes();
+        let not_yet = || {
+            let live = self.inner.published.read();
+            let of_job = live.state.jobs.get(&job);
+            of_job.is_some_and(|job| job.phase == Phase::Queued) && !live.waiting.contains_key(&job)
+        };
+        let wait = async {
+            while self.ready() && not_yet() {
+                // Missed words are no matter: it looks again.
+                if let Err(broadcast::error::RecvError::Closed) = changes.recv().await {
+                    return;
+                }
+            }
+        };
+        drop(tokio::time::timeout(LOOK_WAIT, wait).await);
     }
 
     /// A moment of the store, and what `look` makes of the published state of the very same moment: figures of both
@@ -297,9 +395,9 @@ enum Kind {
     Serve,
 }
 
-async fn prepare_serve(folder: &DataFolder) -> Result<Ground, OpenError> {
-    let store = Store::create(folder.path()).await?;
-    let mut writer = Writer::open(folder.path()).await?;
+async fn prepare_serve(folder: &DataFolder, pages_max: Option<u32>) -> Result<Ground, OpenError> {
+    let store = folder.store().await?;
+    let mut writer = Writer::open(folder.path(), pages_max).await?;
     match store.fact(MADE_FOR).await?.as_deref() {
         None => {
             store.put_people(&[first_admin()]).await?;

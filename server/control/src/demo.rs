@@ -39,13 +39,13 @@ pub(crate) async fn prepare(
         check_wipable(folder).await?;
         folder.wipe()?;
     }
-    let mut store = Store::create(folder.path()).await?;
+    let mut store = folder.store().await?;
     match store.fact(MADE_FOR).await?.as_deref() {
-        Some(DEMO) => return go_on(folder, store, seed).await,
+        Some(DEMO) => return go_on(folder, store, seed, tuning).await,
         Some(UNFINISHED) => {
             store.close().await;
             folder.wipe()?;
-            store = Store::create(folder.path()).await?;
+            store = folder.store().await?;
         }
         Some(_) => {
             return Err(OpenError::DataFolder {
@@ -77,7 +77,12 @@ async fn check_wipable(folder: &DataFolder) -> Result<(), OpenError> {
     }
 }
 
-async fn go_on(folder: &DataFolder, store: Store, asked: u64) -> Result<Ground, OpenError> {
+async fn go_on(
+    folder: &DataFolder,
+    store: Store,
+    asked: u64,
+    tuning: &Tuning,
+) -> Result<Ground, OpenError> {
     let seed = store
         .fact(SEED)
         .await?
@@ -90,7 +95,7 @@ async fn go_on(folder: &DataFolder, store: Store, asked: u64) -> Result<Ground, 
             "the folder keeps the seed that it was made with; --fresh makes a new one"
         );
     }
-    let mut writer = Writer::open(folder.path()).await?;
+    let mut writer = Writer::open(folder.path(), tuning.pages_max).await?;
     let folded = resume(&store, &mut writer)
         .await
         .map_err(|damage| damaged(folder.path(), damage))?;
@@ -112,7 +117,7 @@ async fn make(
     store.set_fact(MADE_FOR, UNFINISHED).await?;
     store.set_fact(SEED, &seed.to_string()).await?;
     store.put_people(&people()).await?;
-    let mut writer = Writer::open(folder.path()).await?;
+    let mut writer = Writer::open(folder.path(), tuning.pages_max).await?;
     let (batches, mut made) = mpsc::channel(4);
     let (days, progress) = (tuning.history_days, tuning.progress.clone());
     // One thread makes history, one writes it.
@@ -128,7 +133,7 @@ async fn make(
         .keep_snapshot(&snapshot_of(
             &folded.state,
             &folded.meter,
-            folded.recorder.seq,
+            &folded.recorder,
         )?)
         .await?;
     // Arrivals up to here were in the history.
@@ -167,9 +172,10 @@ fn history(
     Ok(Folded {
         state: engine.state,
         meter: engine.meter,
-        recorder: book.recorder,
+        lines: Some(book.recorder.line),
         // Kept right after this.
         snapshot: book.recorder.seq,
+        recorder: book.recorder,
     })
 }
 
@@ -204,6 +210,10 @@ impl Book {
 }
 
 impl Sink for Book {
+    fn wants_reasons(&self) -> bool {
+        false
+    }
+
     fn event(&mut self, state: &State, event: &Event, lines: &[UsageLine]) {
         let job = event.fact.job();
         let before = match (&event.fact, job) {
@@ -232,9 +242,21 @@ impl Sink for Book {
 
 /// People who go on asking for work, from the seed.
 struct Asking {
+    seed: u64,
     workload: Peekable<Workload>,
     /// When the last one asked.
     last: Millis,
+}
+
+impl Asking {
+    /// All who ask after a time.
+    fn after(seed: u64, last: Millis) -> Self {
+        Self {
+            seed,
+            workload: Workload::new(seed, last + Millis(1)).peekable(),
+            last,
+        }
+    }
 }
 
 impl Arrivals for Asking {
@@ -258,6 +280,12 @@ impl Arrivals for Asking {
     fn progress(&self) -> String {
         self.last.0.to_string()
     }
+
+    fn go_back(&mut self, progress: &str) {
+        if let Ok(last) = progress.parse() {
+            *self = Self::after(self.seed, Millis(last));
+        }
+    }
 }
 
 /// True for what a folder is made for while its history is not whole.
@@ -271,8 +299,7 @@ pub(crate) async fn arrivals(ground: &Ground) -> Result<Box<dyn Arrivals>, OpenE
     let last = kept
         .and_then(|last| last.parse().ok())
         .map_or(ground.folded.state.at, Millis);
-    let workload = Workload::new(ground.seed, last + Millis(1)).peekable();
-    Ok(Box::new(Asking { workload, last }))
+    Ok(Box::new(Asking::after(ground.seed, last)))
 }
 
 fn role(role: DemoRole) -> Role {

@@ -13,7 +13,7 @@ pub enum ServiceError {
     #[error("{0}")]
     Forbidden(String),
     /// Fields that are wrong.
-    #[error("the request has fields that are wrong")]
+    #[error("{}", by_field(.0))]
     Invalid(Vec<FieldError>),
     /// The engine refuses: the state does not allow it.
     #[error("{0}")]
@@ -24,12 +24,35 @@ pub enum ServiceError {
     /// The mailbox is full.
     #[error("too many requests are waiting: try again in a moment")]
     Busy,
+    /// The store takes nothing now, and that can pass: what stands in the way, and what to do about it.
+    #[error(
+        "nothing can be stored now: {0}. Ask again in a moment; with the same idempotency key it is the same request"
+    )]
+    Standing(String),
     /// Nobody is signed in, or the token is not valid (any more).
     #[error("sign in first")]
     Unauthenticated,
     /// Something broke here; the cause is in the log.
     #[error("something broke here; the cause is in the log")]
     Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// `name: too long; days: 1 to 365`.
+fn by_field(fields: &[FieldError]) -> String {
+    let each: Vec<_> = fields
+        .iter()
+        .map(|wrong| format!("{}: {}", wrong.field, wrong.message))
+        .collect();
+    each.join("; ")
+}
+
+/// How much of a journal stands before an entry that is wrong.
+pub(crate) fn kept_before(seq: u64) -> String {
+    match seq {
+        0 | 1 => "No entry stands before it".to_owned(),
+        2 => "Entry 1 before it stands".to_owned(),
+        _ => format!("Entries 1 to {} before it stand", seq - 1),
+    }
 }
 
 /// Why the control plane does not start.
@@ -44,7 +67,10 @@ pub enum OpenError {
         problem: String,
     },
     /// The journal on disk does not fold.
-    #[error("the journal in {path} is damaged at entry {seq}: {problem}")]
+    #[error(
+        "the journal in {path} is damaged at entry {seq}: {problem}. {}. Keep a copy of this folder, and restore it from a backup",
+        kept_before(*seq)
+    )]
     Journal {
         /// The folder.
         path: String,
@@ -52,6 +78,15 @@ pub enum OpenError {
         seq: u64,
         /// What is wrong with it.
         problem: String,
+    },
+    /// Something stands in the store's way.
+    #[error("the store cannot be used: {obstacle}")]
+    Blocked {
+        /// What, and what to do about it.
+        obstacle: &'static str,
+        /// The store's word.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The store refuses.
     #[error("the store cannot be opened")]

@@ -1,5 +1,7 @@
 //! Figures of the engine task for `/metrics` and `/readyz`.
 
+use crate::store::Obstacle;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
 
@@ -57,7 +59,13 @@ impl Histogram {
 #[derive(Debug, Default)]
 pub(crate) struct Gauges {
     stopped: watch::Sender<bool>,
-    /// Time of batches that planned: deciding and planning, without writing.
+    /// What the engine waits for, while it stands.
+    standing: watch::Sender<Option<Obstacle>>,
+    /// The last entry to which the engine has nothing more to say.
+    settled: watch::Sender<u64>,
+    /// Why it ended by itself.
+    fault: OnceLock<String>,
+    /// Time of cycles: planning, beside the writer.
     pub(crate) cycle: Histogram,
     /// Time of commits.
     pub(crate) commit: Histogram,
@@ -70,7 +78,45 @@ impl Gauges {
     pub(crate) fn stop(&self) {
         self.stopped.send_replace(true);
     }
-    /// True while the engine takes commands.
+    /// The engine ends by itself, for good.
+    pub(crate) fn fail(&self, why: String) {
+        // The first word is the one that counts.
+        drop(self.fault.set(why));
+        self.stop();
+    }
+    /// Why the engine has ended by itself.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.fault.get().map(String::as_str)
+    }
+    /// The engine waits for something, or (`None`) goes on.
+    pub(crate) fn stand(&self, obstacle: Option<Obstacle>) {
+        self.standing.send_replace(obstacle);
+    }
+    /// The engine has nothing more to say to what is on record up to this entry.
+    pub(crate) fn settle(&self, seq: u64) {
+        self.settled.send_replace(seq);
+    }
+    /// Returns once that is so of this entry, or the engine stands or has ended.
+    pub(crate) async fn settled(&self, seq: u64) {
+        let (mut settled, mut standing) = (self.settled.subscribe(), self.standing.subscribe());
+        tokio::select! {
+            // Their senders are here, so the waits do not fail.
+            settled = settled.wait_for(|at| *at >= seq) => drop(settled),
+            stands = standing.wait_for(Option::is_some) => drop(stands),
+            () = self.stopped() => {}
+        }
+    }
+    /// What the engine waits for.
+    pub(crate) fn standing(&self) -> Option<Obstacle> {
+        *self.standing.borrow()
+    }
+    /// Returns once the engine stands, or once it goes on.
+    #[cfg(test)]
+    pub(crate) async fn until_standing(&self, is: bool) {
+        let mut standing = self.standing.subscribe();
+        drop(standing.wait_for(|obstacle| obstacle.is_some() == is).await);
+    }
+    /// True while the engine runs.
     pub(crate) fn running(&self) -> bool {
         !*self.stopped.borrow()
     }
@@ -79,11 +125,9 @@ impl Gauges {
         // Its sender is here, so the wait does not fail.
         drop(self.stopped.subscribe().wait_for(|stopped| *stopped).await);
     }
-    /// Cycles of one batch, and how long the batch took; each is counted with their mean.
-    pub(crate) fn note_cycles(&self, cycles: u32, micros: u64) {
-        for _ in 0..cycles {
-            self.cycle.note(micros / u64::from(cycles));
-        }
+    /// One cycle.
+    pub(crate) fn note_cycle(&self, micros: u64) {
+        self.cycle.note(micros);
     }
     /// One commit.
     pub(crate) fn note_commit(&self, micros: u64, entries: u64) {

@@ -15,12 +15,16 @@ mod gauges;
 pub mod offline;
 mod options;
 mod period;
+mod reading;
 mod services;
 mod store;
 mod views;
 mod words;
 
-pub use actor::{Actor, Admin, Everyone, JobOwner, TeamMember, Visible};
+pub use actor::{
+    Actor, Admin, BorrowersLead, Everyone, Holder, JobOwner, ReclaimAdmin, SeesReclaim, TeamMember,
+    Visible,
+};
 pub use clock::Clock;
 pub use control::Control;
 pub use error::{OpenError, ServiceError};

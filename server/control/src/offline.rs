@@ -2,12 +2,16 @@
 
 use crate::control::damaged;
 use crate::engine::record::renew;
-use crate::engine::{Damage, Recorder, hash_of, open_snapshot};
+use crate::engine::{Damage, Recorder, hash_of, is_sealed, open_snapshot, seal_of};
+use crate::reading::{self, Reading};
 use crate::services::mint;
-use crate::store::{DayKey, JobRecord, MADE_FOR, Read, Store, Transaction, bills, jobs, journal};
+use crate::store::{
+    Chain, ClaimRecord, DayKey, JobRecord, MADE_FOR, Read, Snapshot, Store, Transaction, bills,
+    claims, jobs,
+};
 use crate::{OpenError, ServiceError, data};
 use contract::{NewToken, PersonView, TeamView};
-use scheduler::{Fact, JobId, Meter, State, TeamId, UsageLine, invariants};
+use scheduler::{Fact, Job, JobId, Meter, State, TeamId, UsageLine, invariants};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -69,8 +73,9 @@ pub async fn create_token(
 
 /// A team as the journal's end has it, with its people.
 pub async fn team_people(data: &Path, team: &str) -> Result<TeamView, OfflineError> {
-    let store = attach(data).await?;
-    let folded = crate::engine::fold_from_snapshot(&store)
+    let reading = reading::open(data).await?;
+    let store = &reading.store;
+    let folded = crate::engine::fold_from_snapshot(store)
         .await
         .map_err(|damage| damaged(data, damage))?;
     let view = crate::views::quota::team(&folded.state, &TeamId::from(team));
@@ -81,9 +86,18 @@ pub async fn team_people(data: &Path, team: &str) -> Result<TeamView, OfflineErr
 }
 
 /// Folds the journal from its first entry and compares everything that is kept with it: the newest snapshot, the usage
-/// lines and their sums by day, the list of jobs. The first difference is the error, with its entry.
+/// lines and their sums by day, the lists of jobs and of claims. Every entry is proved by its checksum. The first difference
+/// is the error, with its entry.
 pub async fn verify_journal(data: &Path) -> Result<Verified, OfflineError> {
-    let store = attach(data).await?;
+    let reading = reading::open(data).await?;
+    let verified = verify_all(&reading, data).await?;
+    reading.store.close().await;
+    Ok(verified)
+}
+
+/// [`verify_journal`] of a folder that is open.
+pub(crate) async fn verify_all(reading: &Reading, data: &Path) -> Result<Verified, OfflineError> {
+    let store = &reading.store;
     let made_for = store.fact(MADE_FOR).await.map_err(OpenError::from)?;
     if made_for.as_deref().is_some_and(crate::demo::is_unfinished) {
         let problem = "its history is not whole yet; start `muster demo` on it first".to_owned();
@@ -93,11 +107,9 @@ pub async fn verify_journal(data: &Path) -> Result<Verified, OfflineError> {
         }
         .into());
     }
-    let verified = verify(&store)
+    Ok(verify(store)
         .await
-        .map_err(|damage| damaged(data, damage))?;
-    store.close().await;
-    Ok(verified)
+        .map_err(|damage| damaged(data, damage))?)
 }
 
 /// The fold, and what it must have left in the store.
@@ -108,6 +120,8 @@ struct Fold {
     recorder: Recorder,
     /// The row of every job that there was.
     rows: BTreeMap<u64, Row>,
+    /// Every claim that there was.
+    claims: BTreeMap<u64, ClaimRecord>,
     days: BTreeMap<DayKey, i64>,
     /// When each job's last line of each kind ends, by attempt and entitlement.
     last: BTreeMap<JobId, Covered>,
@@ -124,21 +138,50 @@ fn hash_text(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// What of a live job's current attempt is metered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What of a live job is metered since it was admitted, and what it holds: an account of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Covered {
-    bound: Option<scheduler::Millis>,
-    gpus: scheduler::MilliGpu,
+    /// Bound, and counted up to then.
+    since: Option<scheduler::Millis>,
+    per_pod: scheduler::MilliGpu,
+    /// Pods that are held.
+    pods: u64,
+    /// Ranks that are placed anew, and not bound yet.
+    unbound: Vec<u32>,
+    /// What it has held, by this account.
+    due: u128,
+    /// What its lines add up to.
     held: u128,
     to: [scheduler::Millis; 2],
+}
+
+impl Covered {
+    fn count_up_to(&mut self, now: scheduler::Millis) {
+        if let Some(since) = self.since {
+            self.due += (self.per_pod * self.pods).over(now.since(since)).0;
+            self.since = Some(now);
+        }
+    }
+
+    /// What is gone is held no longer, what is not bound not yet.
+    fn count_pods(&mut self, job: &Job) {
+        let Some(allocation) = &job.allocation else {
+            return;
+        };
+        let is_gone = |rank: u32| allocation.gone.iter().any(|gone| gone.rank == rank);
+        let ranks = (0..job.spec.pods).filter(|rank| !self.unbound.contains(rank));
+        self.pods = ranks.filter(|rank| !is_gone(*rank)).count() as u64;
+        self.per_pod = job.spec.gpus_per_pod;
+    }
 }
 
 async fn verify(store: &Store) -> Result<Verified, Damage> {
     let mut read = store.read().await?;
     let mut fold = Fold::default();
     let snapshot = store.snapshot_before(u64::MAX).await?;
+    let mut chain = Chain::after(&mut read, 0).await?;
     loop {
-        let entries = journal::after(&mut read, fold.recorder.seq, CHUNK).await?;
+        let entries = chain.next(&mut read, CHUNK).await?;
         if entries.is_empty() {
             break;
         }
@@ -150,21 +193,17 @@ async fn verify(store: &Store) -> Result<Verified, Damage> {
                 .as_ref()
                 .filter(|snapshot| snapshot.seq == entry.seq)
             {
-                if hash_of(&fold.state)? != snapshot.hash {
-                    let problem = "the snapshot after it is of another state".to_owned();
-                    return Err(at(entry.seq, problem));
-                }
-                open_snapshot(snapshot).map_err(|problem| {
-                    at(entry.seq, format!("the snapshot after it: {problem}"))
-                })?;
+                fold.compare_snapshot(snapshot)?;
             }
         }
         compare_lines(&mut read, &fold, written).await?;
     }
+    chain.check_end(&mut read).await?;
     fold.check_state()?;
     no_more_lines(&mut read, &fold).await?;
     compare_days(&mut read, &fold).await?;
     compare_jobs(&mut read, &fold).await?;
+    compare_claims(&mut read, &fold).await?;
     if let Some(table) = bills::wrong_sums(&mut read).await? {
         let problem = format!("the sums in {table} are not those of what they sum up");
         return Err(at(fold.recorder.seq, problem));
@@ -192,10 +231,7 @@ fn at(seq: u64, problem: String) -> Damage {
 
 impl Fold {
     fn take(&mut self, entry: &crate::store::Entry) -> Result<Vec<(u64, u64, UsageLine)>, Damage> {
-        let next = self.recorder.seq + 1;
-        if entry.seq != next {
-            return Err(at(next, format!("it is missing; {} follows", entry.seq)));
-        }
+        let next = entry.seq;
         if entry.event.at < self.state.at {
             return Err(at(next, "it is earlier than the one before it".to_owned()));
         }
@@ -228,6 +264,7 @@ impl Fold {
         for record in write.jobs.into_values() {
             self.keep_row(record);
         }
+        self.claims.extend(write.claims);
         for line in &lines {
             self.cover(entry.seq, line)?;
         }
@@ -240,6 +277,19 @@ impl Fold {
             .zip(first..)
             .map(|(line, number)| (entry.seq, number, line))
             .collect())
+    }
+
+    /// A snapshot of the last entry taken is of this fold, all of it.
+    fn compare_snapshot(&self, snapshot: &Snapshot) -> Result<(), Damage> {
+        let seq = snapshot.seq;
+        let folded = open_snapshot(snapshot)
+            .map_err(|problem| at(seq, format!("the snapshot after it: {problem}")))?;
+        let lines = folded.lines.map(|_| self.recorder.line);
+        if !is_sealed(snapshot, &seal_of(&self.state, &self.meter, lines)?) {
+            let problem = "the snapshot after it is of another state".to_owned();
+            return Err(at(seq, problem));
+        }
+        Ok(())
     }
 
     fn keep_row(&mut self, mut record: JobRecord) {
@@ -280,29 +330,36 @@ impl Fold {
         Ok(())
     }
 
-    /// What was held from bind to exit must be in the lines, to the last millisecond.
+    /// What was held from bind to exit, without pods that are gone, must be in the lines, to the last millisecond.
     fn follow_attempt(&mut self, entry: &crate::store::Entry) -> Result<(), Damage> {
         let now = entry.event.at;
-        match &entry.event.fact {
-            Fact::GangBound { job, .. } => {
-                let gpus = self
-                    .state
-                    .jobs
-                    .get(job)
-                    .map(|job| job.spec.gpus())
-                    .unwrap_or_default();
-                let covered = self.last.entry(*job).or_default();
-                (covered.bound, covered.gpus, covered.held) = (Some(now), gpus, 0);
+        let Some(id) = entry.event.fact.job() else {
+            return Ok(());
+        };
+        let covered = self.last.entry(id).or_default();
+        let live = self.state.jobs.get(&id);
+        match (&entry.event.fact, live) {
+            (Fact::GangBound { .. }, Some(job)) => {
+                covered.count_up_to(now);
+                covered.unbound.clear();
+                covered.count_pods(job);
+                covered.since = Some(now);
             }
-            Fact::JobRequeued { job, .. } | Fact::JobEnded { job, .. } => {
-                let covered = self.last.remove(job).unwrap_or_default();
-                let held = covered
-                    .bound
-                    .map_or(0, |bound| covered.gpus.over(now.since(bound)).0);
-                if held != covered.held {
+            (Fact::PodsLost { .. } | Fact::PodSucceeded { .. }, Some(job)) => {
+                covered.count_up_to(now);
+                covered.count_pods(job);
+            }
+            (Fact::GangReplaced { moved, .. }, Some(job)) => {
+                covered.count_up_to(now);
+                covered.unbound.clone_from(moved);
+                covered.count_pods(job);
+            }
+            (Fact::JobRequeued { .. } | Fact::JobEnded { .. }, _) => {
+                covered.count_up_to(now);
+                let Covered { due, held, .. } = self.last.remove(&id).unwrap_or_default();
+                if due != held {
                     let missing = format!(
-                        "job {job} held {held} milli-GPU-ms, its usage lines add up to {}",
-                        covered.held
+                        "job {id} held {due} milli-GPU-ms, its usage lines add up to {held}"
                     );
                     return Err(at(entry.seq, missing));
                 }
@@ -425,6 +482,34 @@ async fn compare_jobs(read: &mut Read, fold: &Fold) -> Result<(), Damage> {
         return Err(at(
             fold.recorder.seq,
             format!("job {} is not in the list", after + 1),
+        ));
+    }
+    Ok(())
+}
+
+async fn compare_claims(read: &mut Read, fold: &Fold) -> Result<(), Damage> {
+    let wrong = |problem: String| Err(at(fold.recorder.seq, problem));
+    let (mut after, mut rows) = (0, 0);
+    loop {
+        let kept = claims::rows_after(read, after, CHUNK).await?;
+        let Some(last) = kept.last() else { break };
+        after = last.id().0;
+        rows += kept.len();
+        for kept in &kept {
+            let id = kept.id();
+            match fold.claims.get(&id.0) {
+                None => return wrong(format!("claim {id} is in the list and comes from no entry")),
+                Some(made) if made != kept => {
+                    return wrong(format!("the list says something else of claim {id}"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    if rows != fold.claims.len() {
+        return wrong(format!(
+            "{rows} claims are in the list, the journal has {}",
+            fold.claims.len()
         ));
     }
     Ok(())

@@ -65,6 +65,8 @@ pub struct Tuning {
     pub clock: Option<Clock>,
     /// Told after each day of history.
     pub progress: OnProgress,
+    /// How large the engine may make the database, in its pages (what is there already stays): a disk that fills up.
+    pub pages_max: Option<u32>,
 }
 
 impl Default for Tuning {
@@ -82,6 +84,7 @@ impl Default for Tuning {
             demand: Demand::Seeded,
             clock: None,
             progress: Arc::new(log),
+            pages_max: None,
         }
     }
 }

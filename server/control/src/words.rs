@@ -1,38 +1,12 @@
 //! The engine's enums as they are written in the store, in views and in the journal's columns.
 
-use scheduler::{Entitlement, Fact, Health, Pool, Priority, UnitKind, UsageLine, UsagePhase};
+use scheduler::{
+    Area, Entitlement, Fact, FreeNode, Health, Pool, Priority, UnitKind, UsageLine, UsagePhase,
+};
 
 /// The type of an entry, as in its JSON.
 pub(crate) fn kind_of(fact: &Fact) -> &'static str {
-    match fact {
-        Fact::TopologySet { .. } => "topology_set",
-        Fact::FlavourSet { .. } => "flavour_set",
-        Fact::CohortSet { .. } => "cohort_set",
-        Fact::CohortRemoved { .. } => "cohort_removed",
-        Fact::TeamSet { .. } => "team_set",
-        Fact::TeamRemoved { .. } => "team_removed",
-        Fact::NodeSet { .. } => "node_set",
-        Fact::NodeHealthSet { .. } => "node_health_set",
-        Fact::PolicySet { .. } => "policy_set",
-        Fact::RateCardSet { .. } => "rate_card_set",
-        Fact::JobSubmitted { .. } => "job_submitted",
-        Fact::JobAdmitted { .. } => "job_admitted",
-        Fact::GangBound { .. } => "gang_bound",
-        Fact::GangStarted { .. } => "gang_started",
-        Fact::CheckpointStarted { .. } => "checkpoint_started",
-        Fact::CheckpointSaved { .. } => "checkpoint_saved",
-        Fact::StopRequested { .. } => "stop_requested",
-        Fact::JobRequeued { .. } => "job_requeued",
-        Fact::JobEnded { .. } => "job_ended",
-        Fact::ClaimRequested { .. } => "claim_requested",
-        Fact::ClaimApproved { .. } => "claim_approved",
-        Fact::ClaimDeclined { .. } => "claim_declined",
-        Fact::ClaimDeferred { .. } => "claim_deferred",
-        Fact::ClaimMade { .. } => "claim_made",
-        Fact::ClaimWithdrawn { .. } => "claim_withdrawn",
-        Fact::SaveAsked { .. } => "save_asked",
-        Fact::HourPassed => "hour_passed",
-    }
+    fact.into()
 }
 
 /// A line's flavour; empty without GPUs.
@@ -80,6 +54,27 @@ pub(crate) fn health(health: Health) -> &'static str {
         Health::Down => "down",
         Health::Quarantined => "quarantined",
         Health::Spare => "spare",
+    }
+}
+
+/// How a node is, its silence with it.
+pub(crate) fn health_of(free: &FreeNode) -> &'static str {
+    match (free.node.health, free.silent_since) {
+        (Health::Ready, Some(_)) => "silent",
+        (other, _) => health(other),
+    }
+}
+
+/// Where a cause lay.
+pub(crate) fn area(area: Area) -> &'static str {
+    match area {
+        Area::Gpu => "GPU",
+        Area::Dependency => "software",
+        Area::Network => "network",
+        Area::Maintenance => "maintenance",
+        Area::Host => "host",
+        Area::Program => "its own program",
+        Area::Unknown => "unknown",
     }
 }
 

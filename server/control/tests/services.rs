@@ -392,6 +392,8 @@ async fn a_cancelled_job_ends_and_cannot_be_cancelled_again() {
         .job_owner(&actor, job)
         .await
         .expect("a lead may");
+    let escape = owner.cancel(Some("red: \u{1b}[31m")).await;
+    assert_eq!(fields(&escape.expect_err("no plain text")), ["why"]);
     owner.cancel(Some("wrong data")).await.expect("cancelled");
     assert!(house.show("fraud-ml.lead", job).await.row.stopping);
     let again = owner.cancel(None).await.expect_err("it is being stopped");
@@ -431,7 +433,7 @@ async fn a_dry_run_says_where_and_for_how_much_and_changes_nothing() {
         ),
         (true, "256".into(), "8".into())
     );
-    assert_eq!(run.preview.per_hour, "774.08");
+    assert_eq!(run.preview.per_hour.as_deref(), Some("774.08"));
     assert_eq!(run.preview.at_limit.as_deref(), Some("6192.64"));
     let never = member
         .dry_run(&contract::SubmitJob {
@@ -440,7 +442,9 @@ async fn a_dry_run_says_where_and_for_how_much_and_changes_nothing() {
         })
         .await
         .expect("a dry run");
-    assert!(!never.preview.fits && never.preview.reason.is_some_and(|reason| reason.never));
+    let never = never.preview;
+    assert_eq!((never.per_hour, never.at_limit), (None, None));
+    assert!(!never.fits && never.reason.is_some_and(|reason| reason.never));
     let wrong = member
         .dry_run(&contract::SubmitJob {
             name: "A b".into(),
@@ -459,6 +463,10 @@ async fn tokens_work_until_they_are_revoked() {
     let house = house().await;
     let actor = house.person("fraud-ml.engineer").await;
     let everyone = house.control.everyone(&actor);
+    for name in ["", "a\u{0}b", "a\r\nb", "a\u{202e}b"] {
+        let refused = everyone.create_token(name, 30).await.expect_err("a name");
+        assert_eq!(fields(&refused), ["name"], "{name:?}");
+    }
     let made = everyone.create_token("laptop", 30).await.expect("a token");
     assert_eq!(
         house

@@ -50,6 +50,8 @@ pub struct SubmitForm {
     pub cpu_milli_per_pod: String,
     /// MiB of each pod; empty = not judged.
     pub memory_mib_per_pod: String,
+    /// Jobs that have to end first, with commas between: `7`, `7:any`.
+    pub after: String,
     /// The form's own idempotency key: a second press of the button is the same job.
     pub key: String,
 }
@@ -114,13 +116,7 @@ impl SubmitForm {
             name: self.name.trim().to_owned(),
             project: or(&self.project, default_project),
             kind: or(&self.kind, train),
-            flavours: self
-                .flavours
-                .split(',')
-                .map(str::trim)
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-                .collect(),
+            flavours: list(&self.flavours),
             image: self.image.trim().to_owned(),
             priority: or(&self.priority, normal),
             pods: pods.unwrap_or(1),
@@ -137,10 +133,18 @@ impl SubmitForm {
             }),
             preemptible: preemptible.unwrap_or_else(yes),
             restart_budget,
+            after: list(&self.after),
             run_time,
         };
         (job, wrong)
     }
+}
+
+/// What stands between commas.
+fn list(text: &str) -> Vec<String> {
+    let parts = text.split(',').map(str::trim);
+    let parts = parts.filter(|part| !part.is_empty());
+    parts.map(str::to_owned).collect()
 }
 
 fn read<T: std::str::FromStr<Err = String>>(

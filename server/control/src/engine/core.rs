@@ -1,12 +1,14 @@
 //! The engine's working state: takes commands and due items, folds what follows, gathers what is to be written.
 //!
 //! A moment is one time: the engine's own clock first, then nodes and gangs, then arrivals, then one cycle if anything
-//! happened that a cycle could answer, until nothing more is due at it. History, live demo and service run this.
+//! happened that a cycle could answer, until nothing more is due at it. The cycle itself is the caller's to run, on a
+//! state that stays as it is ([`Core::begin_cycle`], [`Core::planned`]), so that commands can be taken meanwhile.
 
+use super::live::Live;
 use super::recorder::Recorder;
 use crate::executor::Executor;
 use crate::store::Transaction;
-use scheduler::{Command, Event, Fact, JobId, Meter, Millis, Refusal, State, Waiting};
+use scheduler::{Command, Event, Fact, JobId, Meter, Millis, Plan, Refusal, State, Waiting};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ pub(crate) trait Arrivals: Send {
     fn take(&mut self, now: Millis, state: &State) -> Option<Command>;
     /// How far it has come, to go on from there after a restart.
     fn progress(&self) -> String;
+    /// Goes on from an earlier progress: what came since was not put on record.
+    fn go_back(&mut self, progress: &str);
 }
 
 /// The fact under which the arrivals' progress is kept.
@@ -25,8 +29,8 @@ pub(crate) const ARRIVALS: &str = "arrivals";
 
 /// The working state.
 pub(crate) struct Core {
-    /// Everything that is.
-    pub(crate) state: State,
+    /// Everything that is. Copied before it is changed, if a cycle still reads it.
+    pub(crate) state: Arc<State>,
     /// Open usage.
     pub(crate) meter: Meter,
     /// Why jobs wait, after the last cycle.
@@ -38,6 +42,10 @@ pub(crate) struct Core {
     /// The last time at which the clock's command did nothing.
     idle_tick: Option<Millis>,
     wants_cycle: bool,
+    /// Something came through a door that a cycle could answer.
+    asked: bool,
+    /// What came through the doors since the cycle began that is being planned.
+    since: Option<Vec<Fact>>,
     /// The arrivals' progress as last written.
     progress: Option<String>,
 }
@@ -49,8 +57,17 @@ pub(crate) struct Batch {
     pub(crate) write: Transaction,
     /// True when a cycle ran: reasons may be new.
     pub(crate) planned: bool,
-    /// Cycles that ran.
-    pub(crate) cycles: u32,
+}
+
+/// How far [`Core::advance`] came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    /// Nothing is left that is due.
+    Nothing,
+    /// The batch is full, and more is due.
+    More,
+    /// A cycle has to run at this time first.
+    Cycle(Millis),
 }
 
 impl Batch {
@@ -71,12 +88,13 @@ impl Core {
             state,
             meter,
             recorder,
+            lines: _,
             snapshot: _,
         } = folded;
         // A cycle tells the reasons of those that wait already.
         let wants_cycle = state.events > 0;
         Self {
-            state,
+            state: Arc::new(state),
             meter,
             waiting: Arc::default(),
             recorder,
@@ -84,8 +102,28 @@ impl Core {
             arrivals,
             idle_tick: None,
             wants_cycle,
+            asked: false,
+            since: None,
             progress: None,
         }
+    }
+
+    /// Goes on from what is on record, after a batch that was not written: the live state, the numbers of the last entry
+    /// and line, and the arrivals' progress.
+    pub(crate) fn go_back(&mut self, live: &Live, recorder: Recorder, progress: Option<String>) {
+        self.state = Arc::clone(&live.state);
+        self.meter = live.meter.clone();
+        self.waiting = Arc::clone(&live.waiting);
+        self.recorder = recorder;
+        self.executor.go_back(&self.state);
+        if let (Some(arrivals), Some(progress)) = (self.arrivals.as_mut(), &progress) {
+            arrivals.go_back(progress);
+        }
+        self.progress = progress;
+        self.idle_tick = None;
+        self.wants_cycle = self.state.events > 0;
+        self.asked = false;
+        self.since = None;
     }
 
     /// When something is due by itself.
@@ -106,16 +144,18 @@ impl Core {
         scheduler::next_due(&self.state).filter(|due| self.idle_tick.is_none_or(|idle| *due > idle))
     }
 
-    /// Takes what is due before or at `until`, each at its own time, until the batch holds `most` entries. True when
-    /// nothing is left.
-    pub(crate) fn advance(&mut self, until: Millis, most: usize, batch: &mut Batch) -> bool {
+    /// Takes what is due before or at `until`, each at its own time, until the batch holds `most` entries or a cycle has to
+    /// run first.
+    pub(crate) fn advance(&mut self, until: Millis, most: usize, batch: &mut Batch) -> Ahead {
         while let Some(now) = self.due().filter(|due| *due <= until) {
             if batch.write.entries.len() >= most {
-                return false;
+                return Ahead::More;
             }
-            self.moment(now, batch);
+            if self.moment(now, batch) {
+                return Ahead::Cycle(now);
+            }
         }
-        true
+        Ahead::Nothing
     }
 
     /// Does a command that came through a door. [`Self::settle`] follows when all of a batch are done.
@@ -125,19 +165,33 @@ impl Core {
         now: Millis,
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
-        let events = scheduler::decide(&self.state, command, now)?;
-        for event in events {
-            self.fold(event, batch);
+        // Time may not go on before what was due is answered; a door's wish for a cycle waits for its own turn.
+        let due = self.wants_cycle;
+        let before = batch.write.entries.len();
+        let done = self.decide(command, now, batch);
+        self.asked |= std::mem::replace(&mut self.wants_cycle, due) && !due;
+        if let Some(since) = &mut self.since {
+            let new = &batch.write.entries[before..];
+            since.extend(new.iter().map(|entry| entry.event.fact.clone()));
         }
-        Ok(())
+        done
     }
 
-    /// Runs the moment of commands that came through a door to its end.
-    pub(crate) fn settle(&mut self, now: Millis, batch: &mut Batch) {
-        self.moment(now.max(self.state.at), batch);
+    /// True when something came through a door since the last cycle began that a cycle could answer. The next
+    /// [`Self::advance`] has it run at the state's time.
+    pub(crate) fn settle(&mut self) -> bool {
+        let asked = std::mem::take(&mut self.asked);
+        self.wants_cycle |= asked;
+        asked
     }
 
-    fn moment(&mut self, now: Millis, batch: &mut Batch) {
+    /// True when [`Self::settle`] would have something to do.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// All that is due at one time but its cycle. True when a cycle has to follow.
+    fn moment(&mut self, now: Millis, batch: &mut Batch) -> bool {
         if self.own_due().is_some_and(|due| due <= now) {
             let before = batch.write.entries.len();
             self.try_take(&Command::Tick, now, batch);
@@ -146,39 +200,58 @@ impl Core {
                 self.wants_cycle = true;
             }
         }
-        loop {
-            while let Some(command) = self.executor.watch(now, &self.state) {
-                self.try_take(&command, now, batch);
-            }
-            while let Some(command) = self
-                .arrivals
-                .as_mut()
-                .and_then(|arrivals| arrivals.take(now, &self.state))
-            {
-                self.try_take(&command, now, batch);
-            }
-            if !std::mem::take(&mut self.wants_cycle) {
-                break;
-            }
-            self.cycle(now, batch);
+        while let Some(command) = self.executor.watch(now, &self.state) {
+            self.try_take(&command, now, batch);
         }
+        while let Some(command) = self
+            .arrivals
+            .as_mut()
+            .and_then(|arrivals| arrivals.take(now, &self.state))
+        {
+            self.try_take(&command, now, batch);
+        }
+        std::mem::take(&mut self.wants_cycle)
+    }
+
+    fn decide(&mut self, command: &Command, now: Millis, batch: &mut Batch) -> Result<(), Refusal> {
+        let events = scheduler::decide(&self.state, command, now)?;
+        for event in events {
+            self.fold(event, batch);
+        }
+        Ok(())
     }
 
     fn try_take(&mut self, command: &Command, now: Millis, batch: &mut Batch) {
-        if let Err(refusal) = self.take(command, now, batch) {
+        if let Err(refusal) = self.decide(command, now, batch) {
             tracing::warn!(?command, %refusal, "the engine refuses what its own surroundings say");
         }
     }
 
-    fn cycle(&mut self, now: Millis, batch: &mut Batch) {
-        let plan = scheduler::plan(&self.state, now);
+    /// A cycle begins, on the state as it is now: what comes through the doors until [`Self::planned`] is not in it.
+    pub(crate) fn begin_cycle(&mut self) -> Arc<State> {
+        self.asked = false;
+        self.since = Some(Vec::new());
+        Arc::clone(&self.state)
+    }
+
+    /// Carries out a plan that was made on `base`. False when it does not stand any more after what has happened
+    /// meanwhile: then nothing is done.
+    pub(crate) fn planned(&mut self, plan: Plan, base: Arc<State>, batch: &mut Batch) -> bool {
+        let since = self.since.take().unwrap_or_default();
+        if !plan.stands(&base, &since) {
+            return false;
+        }
+        // Nobody reads it any more, so that nothing is copied.
+        drop(base);
         for event in plan.events {
             self.fold(event, batch);
         }
-        let waiting = plan.waiting.into_iter();
+        let still =
+            |waiting: &Waiting| since.is_empty() || self.state.jobs.contains_key(&waiting.job);
+        let waiting = plan.waiting.into_iter().filter(still);
         self.waiting = Arc::new(waiting.map(|waiting| (waiting.job, waiting)).collect());
         batch.planned = true;
-        batch.cycles += 1;
+        true
     }
 
     fn fold(&mut self, event: Event, batch: &mut Batch) {
@@ -186,7 +259,7 @@ impl Core {
             Fact::JobEnded { job, .. } => self.state.jobs.get(job).cloned(),
             _ => None,
         };
-        scheduler::apply(&mut self.state, &event);
+        scheduler::apply(Arc::make_mut(&mut self.state), &event);
         let lines = self.meter.observe(&self.state, &event);
         self.wants_cycle |= calls_for_a_cycle(&event.fact);
         self.tell_executor(&event);
@@ -202,7 +275,9 @@ impl Core {
     fn tell_executor(&mut self, event: &Event) {
         let gang = event.fact.job().and_then(|job| self.state.jobs.get(&job));
         match (&event.fact, gang) {
-            (Fact::JobAdmitted { .. }, Some(gang)) => self.executor.bind(gang),
+            (Fact::JobAdmitted { .. } | Fact::GangReplaced { .. }, Some(gang)) => {
+                self.executor.bind(gang);
+            }
             (Fact::SaveAsked { .. }, Some(gang)) => self.executor.save(gang),
             (Fact::StopRequested { .. }, Some(gang)) => self.executor.stop(gang),
             _ => self.executor.recorded(event, &self.state),
@@ -230,6 +305,8 @@ pub(crate) struct Folded {
     pub(crate) meter: Meter,
     /// Where the journal and the ledger end.
     pub(crate) recorder: Recorder,
+    /// Usage lines that were closed up to here, where that is known.
+    pub(crate) lines: Option<u64>,
     /// The entry of the snapshot that it began with; 0 without one.
     pub(crate) snapshot: u64,
 }
@@ -241,6 +318,9 @@ fn calls_for_a_cycle(fact: &Fact) -> bool {
         Fact::JobAdmitted { .. }
             | Fact::GangBound { .. }
             | Fact::GangStarted { .. }
+            | Fact::StepsStopped { .. }
+            | Fact::StepsResumed { .. }
+            | Fact::Interrupted { .. }
             | Fact::CheckpointStarted { .. }
             | Fact::CheckpointSaved { .. }
             | Fact::SaveAsked { .. }

@@ -3,7 +3,9 @@
 use crate::store::JobRecord;
 use crate::words;
 use contract::{JobState, SubmitJob};
-use scheduler::{End, Job, JobId, Millis, Name, NodeId, Phase, Placement, State, StopCause};
+use scheduler::{
+    End, HoldScope, Job, JobId, Millis, Name, NodeId, Phase, Placement, State, StopCause,
+};
 use std::collections::BTreeSet;
 
 /// A live job's state in every door.
@@ -37,14 +39,38 @@ pub(crate) fn cause_text(cause: &StopCause, state: &State) -> String {
         StopCause::NodeLost { node, what } => {
             format!("lost node {}: {what}", node_name(state, *node))
         }
+        StopCause::Drained { scope, by } => {
+            format!(
+                "has saved, and {} is being drained by {by}",
+                held_text(scope, state)
+            )
+        }
+        StopCause::Stalled { silent, .. } => match silent.first() {
+            None => "took no step for too long".to_owned(),
+            Some(node) => format!(
+                "took no step for too long, and node {} is silent",
+                node_name(state, *node)
+            ),
+        },
         StopCause::LaunchTimeout => "its pods did not come up in time".to_owned(),
         StopCause::Reclaim { claim, claimant } => {
             format!(
-                "makes room for {} (claim {claim})",
+                "makes room for {} (reclaim {claim})",
                 job_text(state, *claimant)
             )
         }
         StopCause::Exited { code } => format!("its program ended with exit code {code}"),
+    }
+}
+
+/// What is held, as people know it.
+pub(crate) fn held_text(scope: &HoldScope, state: &State) -> String {
+    match scope {
+        HoldScope::Node { node } => format!("node {}", node_name(state, *node)),
+        HoldScope::Job { .. }
+        | HoldScope::Team { .. }
+        | HoldScope::Cohort { .. }
+        | HoldScope::Domain { .. } => scope.to_string(),
     }
 }
 

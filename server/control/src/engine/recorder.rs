@@ -1,5 +1,6 @@
 //! From what happened to the rows that are written: entries, lists, usage.
 
+use super::claims::OpenClaims;
 use super::record::{self, Details};
 use crate::period;
 use crate::store::{DayKey, Entry, Transaction};
@@ -7,12 +8,14 @@ use crate::words;
 use scheduler::{Event, Fact, Job, State, UsageLine};
 
 /// Numbers entries and usage lines, and gathers rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recorder {
     /// Number of the last entry.
     pub(crate) seq: u64,
     /// Number of the last usage line.
     pub(crate) line: u64,
+    /// Claims that are not over, as they are listed.
+    pub(crate) claims: OpenClaims,
 }
 
 impl Recorder {
@@ -33,6 +36,7 @@ impl Recorder {
             write.lines.push((self.line, line));
         }
         note_job(state, event, before, write);
+        self.claims.note(event, write);
         write.entries.push(Entry {
             seq: self.seq,
             event: event.clone(),
@@ -45,8 +49,15 @@ fn note_job(state: &State, event: &Event, before: Option<&Job>, write: &mut Tran
         return;
     };
     let details = match &event.fact {
-        Fact::CheckpointStarted { .. } | Fact::CheckpointSaved { .. } => return,
-        Fact::JobSubmitted { .. } | Fact::JobAdmitted { .. } => Details::Write,
+        Fact::CheckpointStarted { .. }
+        | Fact::CheckpointSaved { .. }
+        | Fact::StepsStopped { .. }
+        | Fact::StepsResumed { .. }
+        | Fact::Interrupted { .. } => return,
+        Fact::JobSubmitted { .. }
+        | Fact::JobAdmitted { .. }
+        | Fact::GangReplaced { .. }
+        | Fact::TimeLimitExtended { .. } => Details::Write,
         _ => Details::Leave,
     };
     let row = match (&event.fact, before, state.jobs.get(&id)) {

@@ -20,6 +20,9 @@ pub trait Executor: Send {
     fn stop(&mut self, gang: &Job);
     /// Something else went on record: a report that was taken, an end, a node's health.
     fn recorded(&mut self, event: &Event, state: &State);
+    /// What it was told, and what it has reported, since this state is undone: none of it was put on record. It goes on
+    /// from there.
+    fn go_back(&mut self, state: &State);
     /// When there is something to report.
     fn due(&self) -> Option<Millis>;
     /// What there is to report at `now`: one command, until there is none.

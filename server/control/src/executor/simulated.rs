@@ -114,6 +114,10 @@ impl Executor for Simulated {
             }
         }
     }
+    fn go_back(&mut self, state: &State) {
+        *self = Self::resume(self.seed, self.epoch, state);
+    }
+
     fn due(&self) -> Option<Millis> {
         self.agenda.first().map(|(at, _)| *at)
     }

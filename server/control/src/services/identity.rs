@@ -54,9 +54,22 @@ impl Control {
             .last_used
             .is_none_or(|last| now - last > TOUCH_EVERY.0 as i64)
         {
-            self.inner.store.touch_token(&token.id, now).await?;
+            self.note_use(&token.id, now).await;
         }
         self.actor(&token.person).await
+    }
+
+    /// Notes a token's use. Where it cannot be noted now, the token is as good as before.
+    async fn note_use(&self, token: &str, now: i64) {
+        if self.standing().is_some() {
+            return;
+        }
+        if let Err(error) = self.inner.store.touch_token(token, now).await {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "a token's use was not noted"
+            );
+        }
     }
 
     /// What anybody signed in may do.
@@ -165,10 +178,11 @@ fn view(token: &TokenRow) -> TokenView {
 /// A new token for a person: what is kept, and what is told once.
 pub(crate) fn mint(person: &str, name: &str, days: u32) -> Answer<(TokenRow, NewToken)> {
     let name = name.trim();
-    if name.is_empty() || name.chars().count() > 100 {
+    let plain = !name.chars().any(contract::is_unseen);
+    if name.is_empty() || name.chars().count() > 100 || !plain {
         return Err(invalid(
             "name",
-            "say what the token is for, in 1 to 100 characters",
+            "say what the token is for, in 1 to 100 characters of plain text",
         ));
     }
     if !(1..=365).contains(&days) {

@@ -8,10 +8,13 @@ use crate::engine::hex;
 use crate::period::{Month, instant};
 use crate::store::{JobRecord, Read, bills, journal};
 use crate::views::job::{self as view, Overlay};
-use crate::views::{events, steps};
+use crate::views::{events, reclaim, steps};
 use crate::words;
-use crate::{Admin, JobOwner, ServiceError, TeamMember, Visible};
-use contract::{DryRun, EventView, FieldError, Gpus, JobView, Preview, SubmitJob, Submitted};
+use crate::{Actor, Admin, JobOwner, ServiceError, TeamMember, Visible};
+use contract::{
+    DryRun, EventView, FieldError, Gpus, HoldView, JobView, Preview, ReclaimNote, SubmitJob,
+    Submitted,
+};
 use scheduler::{
     Command, JobId, JobSpec, MilliGpu, Millis, NodeId, PersonId, Placement, Reason, Refusal, State,
     quota_figures, would_start,
@@ -37,9 +40,24 @@ impl TeamMember {
         Ok(spec)
     }
 
+    /// Whom it waits for, it may see: that others' jobs are there is not told.
+    async fn check_after(&self, spec: &JobSpec) -> Answer<()> {
+        for dependency in &spec.after {
+            let on = dependency.on.0;
+            match self.control.visible(&self.actor, on).await {
+                Err(ServiceError::NotFound(_)) => {
+                    return Err(invalid("after", format!("there is no job {on}")));
+                }
+                other => drop(other?),
+            }
+        }
+        Ok(())
+    }
+
     /// Stores the job, durably, before it answers. The same key with the same request is the same job.
     pub async fn submit(&self, job: &SubmitJob, key: Option<&str>) -> Answer<Submitted> {
         let spec = Arc::new(self.check(job)?);
+        self.check_after(&spec).await?;
         let key = key.map(|key| keyed(key, job)).transpose()?;
         let owner = self.actor.id.as_str().into();
         let done = self
@@ -58,6 +76,7 @@ impl TeamMember {
     /// What would happen. Worked out beside the engine, over the state as it is now.
     pub async fn dry_run(&self, job: &SubmitJob) -> Answer<DryRun> {
         let mut spec = self.check(job)?;
+        self.check_after(&spec).await?;
         let now = self.control.inner.clock.now();
         let state = self.control.inner.published.read().state.clone();
         let now = now.max(state.at);
@@ -74,13 +93,13 @@ impl TeamMember {
 fn try_run(state: &State, owner: PersonId, spec: JobSpec, now: Millis) -> Answer<DryRun> {
     // The engine's own check, which a submission would meet.
     let command = Command::Submit {
-        owner,
+        owner: owner.clone(),
         spec: Arc::new(spec.clone()),
     };
     if let Err(refusal) = scheduler::decide(state, &command, now) {
         return Err(crate::engine::EngineError::Refused(refusal).into());
     }
-    let outcome = would_start(state, &spec, now);
+    let outcome = would_start(state, &owner, &spec, now);
     Ok(DryRun {
         preview: preview(state, &spec, outcome, now),
         spec: SubmitJob::from_spec(&spec),
@@ -122,9 +141,13 @@ fn preview(
         },
     );
     let prices = Prices::of(&state.rate_cards);
+    let reason = outcome.as_ref().err().map(contract::reason::view);
+    let never = reason.as_ref().is_some_and(|reason| reason.never);
+    // What can never run costs nothing, and no sum is said of it.
     let price = |span| {
-        let flavour = flavour.as_ref()?;
-        bill::price_of(&prices, now, flavour, split, span)
+        let one = |flavour| bill::price_of(&prices, now, flavour, split, span);
+        let price = flavour.as_ref().and_then(one);
+        (!never).then(|| price.unwrap_or_else(|| "0.00".to_owned()))
     };
     Preview {
         fits: outcome.is_ok(),
@@ -132,13 +155,11 @@ fn preview(
             .as_ref()
             .ok()
             .map(|placement| view::place(placement, state)),
-        reason: outcome.as_ref().err().map(contract::reason::view),
+        reason,
         own: Gpus(split.0),
         borrowed: Gpus(split.1),
-        per_hour: price(Millis::HOUR).unwrap_or_else(|| "0.00".to_owned()),
-        at_limit: spec
-            .time_limit
-            .map(|limit| price(limit).unwrap_or_else(|| "0.00".to_owned())),
+        per_hour: price(Millis::HOUR),
+        at_limit: spec.time_limit.and_then(price),
         currency: prices
             .at(now)
             .map_or("USD", |card| &card.currency)
@@ -155,13 +176,19 @@ struct Seen {
     state: Arc<State>,
     started: Option<Millis>,
     stopping: Option<bool>,
+    reclaim: Option<ReclaimNote>,
+    hold: Option<HoldView>,
 }
 
 impl Visible {
     /// The job, whole.
     pub async fn show(&self) -> Answer<JobView> {
         let id = self.job;
-        let (mut read, seen) = self.control.moment(|live, now| look(live, id, now)).await?;
+        self.control.looked_at(id).await;
+        let (mut read, seen) = self
+            .control
+            .moment(|live, now| look(live, &self.actor, id, now))
+            .await?;
         let record = crate::store::jobs::one(&mut read, id)
             .await?
             .ok_or_else(|| no_job(id.0))?;
@@ -223,6 +250,9 @@ impl Visible {
             at_risk_gpu_hours: contract::gpu_hours(MilliGpu(record.gpus_milli).over(at_risk)),
             bill,
             spec,
+            reclaim: seen.reclaim,
+            hold: seen.hold,
+            may_hold: !record.state.ended() && may_end(&self.actor, &record.team, &record.owner),
             may_cancel: refused.is_none(),
             cancel_refused: refused,
         })
@@ -254,7 +284,7 @@ impl Visible {
     }
 }
 
-fn look(live: &crate::engine::Live, id: JobId, now: Millis) -> Seen {
+fn look(live: &crate::engine::Live, actor: &Actor, id: JobId, now: Millis) -> Seen {
     let open = live.meter.open_lines(now).into_iter();
     let open = open
         .map(|line| bill::open_usage(&line, &live.state))
@@ -266,6 +296,8 @@ fn look(live: &crate::engine::Live, id: JobId, now: Millis) -> Seen {
         open,
         prices: Prices::of(&live.state.rate_cards),
         state: live.names.clone(),
+        reclaim: reclaim::note(&live.state, id),
+        hold: super::holds::of_job(actor, live, id),
         started: job
             .and_then(|job| job.allocation.as_ref())
             .and_then(|allocation| allocation.started),
@@ -329,12 +361,17 @@ async fn billed_months(
     Ok(parts)
 }
 
-/// What a person says, cut short of nothing: too long is refused.
-fn checked_why(why: Option<&str>) -> Answer<Option<String>> {
+/// What a person says, cut short of nothing: too long is refused, and so is what would move a reader's cursor or turn the
+/// rest of the line round.
+pub(super) fn checked_why(why: Option<&str>) -> Answer<Option<String>> {
     match why.map(str::trim).filter(|why| !why.is_empty()) {
         Some(why) if why.chars().count() > WHY_MAX => {
             Err(invalid("why", format!("at most {WHY_MAX} characters")))
         }
+        Some(why) if why.chars().any(contract::is_unseen) => Err(invalid(
+            "why",
+            "one line of plain text, without control characters",
+        )),
         why => Ok(why.map(str::to_owned)),
     }
 }

@@ -2,9 +2,12 @@
 
 mod bills;
 mod everyone;
+mod holds;
 mod identity;
 mod jobs;
 mod metrics;
+mod reclaims;
+mod settings;
 
 pub(crate) use identity::mint;
 
@@ -22,6 +25,11 @@ pub struct Change {
 /// It is not there, or not yours to see.
 pub(crate) fn no_job(job: u64) -> ServiceError {
     ServiceError::NotFound(format!("job {job}"))
+}
+
+/// It is not there, or not yours to see.
+pub(crate) fn no_reclaim(claim: u64) -> ServiceError {
+    ServiceError::NotFound(format!("reclaim {claim}"))
 }
 
 /// It is not there, or not yours to see.

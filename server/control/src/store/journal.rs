@@ -19,7 +19,7 @@ pub(crate) struct Entry {
 pub(crate) struct Snapshot {
     /// The last entry in it.
     pub(crate) seq: u64,
-    /// Hash of the state.
+    /// What proves it: see `seal_of`.
     pub(crate) hash: String,
     /// The state and the meter, as JSON.
     pub(crate) body: Vec<u8>,
@@ -27,7 +27,7 @@ pub(crate) struct Snapshot {
 
 type Row = (i64, String);
 
-fn entry((seq, body): Row) -> Stored<Entry> {
+pub(super) fn entry((seq, body): Row) -> Stored<Entry> {
     let seq = seq as u64;
     let event = serde_json::from_str(&body).map_err(|source| StoreError::Entry { seq, source })?;
     Ok(Entry { seq, event })
@@ -40,6 +40,18 @@ pub(crate) async fn last_seq(connection: &mut SqliteConnection) -> Stored<u64> {
         .await
         .deed("read the journal's end")?;
     Ok(last.unwrap_or(0) as u64)
+}
+
+/// The first number that is missing below the last one.
+pub(super) async fn first_gap(connection: &mut SqliteConnection) -> Stored<u64> {
+    let before: Option<i64> = sqlx::query_scalar(
+        "SELECT before FROM (SELECT seq, lag(seq, 1, 0) OVER (ORDER BY seq) AS before FROM journal) \
+         WHERE seq <> before + 1 ORDER BY seq LIMIT 1",
+    )
+    .fetch_optional(connection)
+    .await
+    .deed("look for a gap in the journal")?;
+    Ok(before.unwrap_or(0) as u64 + 1)
 }
 
 impl Store {
@@ -66,12 +78,16 @@ pub(crate) async fn seq_of(read: &mut Read) -> Stored<u64> {
 }
 
 /// Entries after a number, oldest first, at most `limit`.
-pub(crate) async fn after(read: &mut Read, seq: u64, limit: u32) -> Stored<Vec<Entry>> {
+pub(super) async fn entries_after(
+    connection: &mut SqliteConnection,
+    seq: u64,
+    limit: u32,
+) -> Stored<Vec<Entry>> {
     let rows: Vec<Row> =
         sqlx::query_as("SELECT seq, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?")
             .bind(seq as i64)
             .bind(limit)
-            .fetch_all(&mut **read)
+            .fetch_all(connection)
             .await
             .deed("read the journal")?;
     rows.into_iter().map(entry).collect()

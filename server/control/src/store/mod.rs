@@ -4,6 +4,9 @@
 //! not the engine's: tokens and web sessions.
 
 pub(crate) mod bills;
+mod chain;
+pub(crate) mod claims;
+mod fault;
 pub(crate) mod jobs;
 pub(crate) mod journal;
 mod people;
@@ -14,12 +17,16 @@ mod rows;
 mod tests;
 mod write;
 
+pub(crate) use chain::{Chain, Flaw};
+pub(crate) use claims::{Answered, ClaimRecord};
+pub(crate) use fault::Obstacle;
 pub(crate) use jobs::{JobCursor, JobRecord};
 pub(crate) use journal::{Entry, Saves, Snapshot};
 pub(crate) use people::TokenRow;
-pub(crate) use write::{DayKey, KeyedSubmit, Transaction, Writer};
+pub(crate) use write::{DayKey, Ends, KeyedSubmit, Transaction, Writer};
 
 use journal::last_seq;
+use sqlx::SqliteExecutor;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -51,6 +58,14 @@ pub(crate) enum StoreError {
         #[source]
         source: serde_json::Error,
     },
+    /// An entry is not as it was written.
+    #[error("the journal is damaged at entry {seq}: {flaw}. {}", crate::error::kept_before(*.seq))]
+    Flawed {
+        /// Which.
+        seq: u64,
+        /// What is wrong with it.
+        flaw: Flaw,
+    },
     /// What is stored does not parse.
     #[error("a stored {what} does not parse")]
     Parse {
@@ -59,6 +74,16 @@ pub(crate) enum StoreError {
         /// The parser's word.
         #[source]
         source: serde_json::Error,
+    },
+    /// What was written is not there any more: somebody else has changed the file.
+    #[error(
+        "the journal on disk ends at entry {found}, and entry {written} was written: another file has taken its place"
+    )]
+    Replaced {
+        /// The last entry that is there.
+        found: u64,
+        /// The last one that was written.
+        written: u64,
     },
     /// The schema is another version's.
     #[error("the database is of another version of muster")]
@@ -98,6 +123,14 @@ fn json_list<T: serde::Serialize>(list: &[T]) -> String {
     serde_json::to_string(list).unwrap_or_default()
 }
 
+async fn read_fact(from: impl SqliteExecutor<'_>, key: &str) -> Stored<Option<String>> {
+    sqlx::query_scalar("SELECT value FROM facts WHERE key = ?")
+        .bind(key)
+        .fetch_optional(from)
+        .await
+        .deed("read a fact")
+}
+
 /// A read that sees one moment of the database.
 pub(crate) type Read = sqlx::Transaction<'static, sqlx::Sqlite>;
 
@@ -108,12 +141,16 @@ pub(crate) struct Store {
     rest: SqlitePool,
 }
 
+/// How long the engine waits for the write lock before it stands, and others before they are told to come again: ours hold
+/// it for milliseconds, on a slow disk for a second.
+const LOCK_WAIT: Duration = Duration::from_secs(3);
+
 fn connect_options(folder: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(folder.join(FILE))
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .busy_timeout(Duration::from_secs(20))
+        .busy_timeout(LOCK_WAIT)
         .pragma("temp_store", "memory")
         .pragma("cache_size", "-32768")
 }
@@ -132,6 +169,16 @@ impl Store {
     /// Opens a database that is there, of this version; another process may be writing to it.
     pub(crate) async fn attach(folder: &Path) -> Stored<Self> {
         Self::connect(connect_options(folder)).await
+    }
+
+    /// Opens a database that nobody writes to, and leaves everything beside it as it is: what its log holds is not seen.
+    pub(crate) async fn attach_still(folder: &Path) -> Stored<Self> {
+        let options = SqliteConnectOptions::new()
+            .filename(folder.join(FILE))
+            .read_only(true)
+            .immutable(true)
+            .pragma("temp_store", "memory");
+        Self::connect(options).await
     }
 
     async fn connect(options: SqliteConnectOptions) -> Stored<Self> {
@@ -196,11 +243,7 @@ impl Store {
 
     /// A single fact about the folder.
     pub(crate) async fn fact(&self, key: &str) -> Stored<Option<String>> {
-        sqlx::query_scalar("SELECT value FROM facts WHERE key = ?")
-            .bind(key)
-            .fetch_optional(&self.rest)
-            .await
-            .deed("read a fact")
+        read_fact(&self.rest, key).await
     }
 
     /// Writes a single fact about the folder.

@@ -1,11 +1,11 @@
 //! How SQLite answers what pages ask: by an index, whatever there is.
 
 use super::jobs::{count_query, page_query};
-use super::{Store, bills, jobs, journal};
-use contract::{JobFilter, JobState, SortKey};
+use super::{Store, bills, claims, jobs, journal};
+use contract::{JobFilter, JobState, ReclaimFilter, ReclaimStage, SortKey};
 
 /// Tables that grow with every job.
-const LARGE: [&str; 7] = [
+const LARGE: [&str; 9] = [
     "journal",
     "jobs",
     "job_details",
@@ -13,6 +13,8 @@ const LARGE: [&str; 7] = [
     "usage_days",
     "usage_months",
     "usage_team_days",
+    "claims",
+    "claim_teams",
 ];
 
 /// Steps of a plan that read a large table from end to end; `index` lets pass those that read no more than an index.
@@ -60,6 +62,7 @@ async fn no_page_reads_a_large_table_from_end_to_end() {
         bills::MONTHS,
         bills::MONTHS_OF_TEAMS,
         jobs::NAMES,
+        claims::BRIEFS,
     ];
     for sql in texts {
         let plan = plan_of(&store, sql).await;
@@ -112,6 +115,29 @@ async fn a_list_reads_its_rows_alone_and_counts_from_an_index() {
                         assert!(scans(&plan, true).is_empty(), "{filter:?}: {plan:#?}");
                     }
                 }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_claims_is_read_by_indexes_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = Store::create(folder.path()).await.expect("a store");
+    let own = ["fraud-ml".to_owned()];
+    for visible in [None, Some(&own[..])] {
+        for stages in [vec![], ReclaimStage::OPEN.to_vec()] {
+            for teams in [vec![], own.to_vec()] {
+                let filter = ReclaimFilter {
+                    stages: stages.clone(),
+                    teams,
+                };
+                let page = claims::page_query(&filter, visible, None, 20);
+                let plan = plan_of(&store, page.sql()).await;
+                assert!(scans(&plan, false).is_empty(), "{filter:?}: {plan:#?}");
+                let count = claims::count_query(&filter, visible);
+                let plan = plan_of(&store, count.sql()).await;
+                assert!(scans(&plan, true).is_empty(), "{filter:?}: {plan:#?}");
             }
         }
     }

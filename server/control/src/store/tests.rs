@@ -2,7 +2,7 @@
 
 use super::connect_options;
 use crate::{Clock, Control, Demand, Mode, OpenError, Options, Tuning, offline};
-use contract::{JobFilter, JobPage, SubmitJob};
+use contract::{JobFilter, JobPage, ReclaimFilter, ReclaimView, SubmitJob};
 use scheduler::Millis;
 use sqlx::{ConnectOptions, Connection};
 use std::path::Path;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const EPOCH: Millis = Millis(1_792_476_000_000);
 
 /// A demo with `days` of history under a clock that stands still, or why there is none.
-async fn demo(folder: &Path, days: u32, fresh: bool) -> Result<Control, OpenError> {
+pub(super) async fn demo(folder: &Path, days: u32, fresh: bool) -> Result<Control, OpenError> {
     let options = Options {
         data: folder.to_owned(),
         mode: Mode::Demo {
@@ -30,13 +30,61 @@ async fn demo(folder: &Path, days: u32, fresh: bool) -> Result<Control, OpenErro
     Control::open_with(options, tuning).await
 }
 
-async fn submit(control: &Control) {
-    let text = r#"{"team": "fraud-ml", "name": "a-job", "image": "fraud/train:4.12", "flavours": ["h100-80g"],
-                   "pods": 4, "gpus_per_pod": 8, "time_limit": "8h", "run_time": "1h"}"#;
-    let job: SubmitJob = serde_json::from_str(text).expect("a spec");
-    let actor = control.actor("fraud-ml.engineer").await.expect("a person");
-    let member = control.team_member(&actor, "fraud-ml").expect("a member");
+pub(super) async fn submit(control: &Control) {
+    submit_for(control, "fraud-ml", 4, "any").await;
+}
+
+async fn submit_for(control: &Control, team: &str, pods: u32, topology: &str) {
+    let text = format!(
+        r#"{{"team": "{team}", "name": "a-job", "image": "{team}/train:4.12", "flavours": ["h100-80g"],
+            "topology": "{topology}", "pods": {pods}, "gpus_per_pod": 8, "time_limit": "8h", "run_time": "1h"}}"#
+    );
+    let job: SubmitJob = serde_json::from_str(&text).expect("a spec");
+    let actor = control.actor(&format!("{team}.engineer")).await;
+    let actor = actor.expect("a person");
+    let member = control.team_member(&actor, team).expect("a member");
     member.submit(&job, None).await.expect("a good job");
+    control.settled().await;
+}
+
+/// The reclaims as the admin sees them.
+async fn reclaims(control: &Control) -> Vec<ReclaimView> {
+    let admin = control.actor("admin").await.expect("a person");
+    let everyone = control.everyone(&admin);
+    let (filter, page) = (ReclaimFilter::default(), JobPage::default());
+    let list = everyone.reclaims(&filter, &page).await;
+    list.expect("a list").reclaims
+}
+
+#[tokio::test]
+async fn a_folder_without_a_list_of_claims_gets_it_from_its_journal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let control = demo(folder.path(), 0, false).await.expect("it opens");
+    for _ in 0..15 {
+        submit_for(&control, "foundation", 32, "block").await;
+    }
+    submit_for(&control, "fraud-ml", 32, "block").await;
+    let before = reclaims(&control).await;
+    assert_eq!(before.len(), 1, "fraud-ml asks for what is its own");
+    control.close().await;
+    spoil(folder.path(), "DELETE FROM claims").await;
+    spoil(folder.path(), "DELETE FROM claim_teams").await;
+    let broken = offline::verify_journal(folder.path()).await;
+    let broken = broken.expect_err("it is missed").to_string();
+    assert!(broken.contains("0 claims are in the list"), "{broken}");
+    let again = demo(folder.path(), 0, false).await.expect("it opens");
+    assert_eq!(reclaims(&again).await, before);
+    again.close().await;
+    let verified = offline::verify_journal(folder.path()).await;
+    verified.expect("the list is there again");
+    spoil(
+        folder.path(),
+        "UPDATE claims SET body = replace(body, 'fraud-ml', 'signals')",
+    )
+    .await;
+    let broken = offline::verify_journal(folder.path()).await;
+    let broken = broken.expect_err("it is another one").to_string();
+    assert!(broken.contains("something else of claim 1"), "{broken}");
 }
 
 /// Spoils what a query names, in a folder that nobody runs.
@@ -76,6 +124,95 @@ async fn a_spoilt_snapshot_costs_time_and_nothing_else() {
         let verified = offline::verify_journal(folder.path()).await;
         let verified = verified.expect("a sound snapshot has taken its place");
         assert!(verified.events >= told.0, "{spoilt}");
+    }
+}
+
+/// Cuts entries out of the journal, behind its triggers' back.
+async fn cut(folder: &Path, sql: &'static str) {
+    let mut database = connect_options(folder).connect().await.expect("it opens");
+    let dropped = sqlx::query("DROP TRIGGER journal_is_not_cut").execute(&mut database);
+    dropped.await.expect("it is dropped");
+    database.close().await.expect("it closes");
+    spoil(folder, sql).await;
+}
+
+#[tokio::test]
+async fn a_journal_that_was_cut_is_not_served() {
+    const LAST: &str = "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)";
+    const NO_NOTE: &str = "DELETE FROM facts WHERE key = 'journal_end'";
+    const NO_SNAPSHOT: &str = "DELETE FROM snapshots";
+    const LAST_JOB: &str = "DELETE FROM journal WHERE seq >= (SELECT max(seq) FROM journal WHERE kind = 'job_submitted')";
+    const LAST_LINE: &str =
+        "DELETE FROM journal WHERE seq >= (SELECT max(seq) FROM journal WHERE kind = 'job_ended')";
+    for (cuts, named) in [
+        (&[LAST][..], "was written up to"),
+        (&[LAST, NO_NOTE], "there is a snapshot of"),
+        (
+            &[LAST_JOB, NO_NOTE, NO_SNAPSHOT],
+            "comes from a later entry",
+        ),
+        (
+            &[LAST_LINE, NO_NOTE, NO_SNAPSHOT],
+            "comes from a later entry",
+        ),
+        (
+            &["DELETE FROM journal WHERE seq = 100"],
+            "at entry 100: it is missing",
+        ),
+        (
+            &["DELETE FROM journal WHERE seq = 1"],
+            "at entry 1: it is missing",
+        ),
+    ] {
+        let (folder, (last, _)) = folder_of_two_snapshots().await;
+        cut(folder.path(), cuts[0]).await;
+        for sql in &cuts[1..] {
+            spoil(folder.path(), sql).await;
+        }
+        let refused = demo(folder.path(), 1, false)
+            .await
+            .err()
+            .expect("it is refused");
+        let said = refused.to_string();
+        assert!(
+            said.contains(named) && said.contains("backup"),
+            "{cuts:?}: {said}"
+        );
+        if cuts == [LAST] {
+            assert!(
+                said.contains(&format!("at entry {last}: it is missing")),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_is_proved_with_its_meter() {
+    for (from, to) in [
+        ("\"bound\":true", "\"bound\":false"),
+        ("\"lines\":", "\"lines\":1"),
+    ] {
+        let (folder, told) = folder_of_two_snapshots().await;
+        let mut database = connect_options(folder.path())
+            .connect()
+            .await
+            .expect("it opens");
+        let sql = "UPDATE snapshots SET body = CAST(replace(CAST(body AS TEXT), ?, ?) AS BLOB)";
+        let done = sqlx::query(sql)
+            .bind(from)
+            .bind(to)
+            .execute(&mut database)
+            .await;
+        done.expect("it may be spoilt");
+        database.close().await.expect("it closes");
+        let verified = offline::verify_journal(folder.path()).await;
+        assert!(verified.is_err(), "{to}: it is told when asked for");
+        let again = demo(folder.path(), 1, false)
+            .await
+            .expect("it does without");
+        assert_eq!(again.resumed(), (told.0, told.1.as_str()), "{to}");
+        again.close().await;
     }
 }
 
@@ -155,7 +292,7 @@ async fn a_fresh_demo_never_forgets_what_is_no_demo() {
     spoil(folder.path(), "DELETE FROM facts").await;
     spoil(
         folder.path(),
-        "INSERT INTO journal VALUES (1, 0, NULL, 'hour_passed', '{}')",
+        "INSERT INTO journal VALUES (1, 0, NULL, 'hour_passed', '{}', NULL)",
     )
     .await;
     assert!(

@@ -1,11 +1,11 @@
 //! Events in words.
 
-use crate::engine::record::{cause_text, job_text, node_name, place_text};
+use crate::engine::record::{cause_text, held_text, job_text, node_name, place_text};
 use crate::period;
 use crate::store::Entry;
 use crate::words;
 use contract::{EventView, gpu_count, plural};
-use scheduler::{Claim, End, Fact, State, Withdrawal};
+use scheduler::{Claim, End, Fact, HoldMode, MilliGpuMs, State, Withdrawal};
 
 /// A job's event as doors show it.
 pub(crate) fn view(entry: &Entry, state: &State) -> EventView {
@@ -42,6 +42,57 @@ fn text(fact: &Fact, state: &State) -> String {
         Fact::GangBound { .. } => "All pods bound at once".to_owned(),
         Fact::GangStarted { .. } => "All pods up: running".to_owned(),
         Fact::CheckpointStarted { .. } => "A save began".to_owned(),
+        Fact::StepsStopped { since, .. } => {
+            format!("No step since {}", period::instant(*since))
+        }
+        Fact::StepsResumed { .. } => "Its steps go on".to_owned(),
+        Fact::PodSucceeded { rank, .. } => {
+            format!("Pod {rank} has ended, well; the others go on")
+        }
+        Fact::Interrupted {
+            what, area, lost, ..
+        } => format!(
+            "Interrupted by {what} ({}): {} GPU-hours of work since its last checkpoint are lost",
+            words::area(*area),
+            contract::gpu_hours(MilliGpuMs(u128::from(*lost)))
+        ),
+        Fact::PodsLost {
+            node,
+            keep_until: Some(until),
+            ..
+        } => format!(
+            "Its pods on node {} are gone; it keeps its other nodes until {} while others are found",
+            node_name(state, *node),
+            period::instant(*until)
+        ),
+        Fact::PodsLost { node, .. } => {
+            format!("Its pods on node {} are gone", node_name(state, *node))
+        }
+        Fact::GangStopped { until, .. } => format!(
+            "All pods are gone; its nodes are kept until {} while others are found for those that it lost",
+            period::instant(*until)
+        ),
+        Fact::GangReplaced {
+            attempt,
+            placement,
+            moved,
+            ..
+        } => format!(
+            "Starts again, attempt {attempt}, with {} elsewhere than before: {}",
+            plural(moved.len() as u64, "pod", "pods"),
+            place_text(placement, state)
+        ),
+        Fact::TimeLimitExtended { limit, by, why, .. } => format!(
+            "May run for {} in all, says {by}{}",
+            contract::person_span(*limit),
+            said(why.as_ref())
+        ),
+        Fact::NodeSilent { node, since } => format!(
+            "Node {} is silent since {}: nothing new starts there, what runs goes on",
+            node_name(state, *node),
+            period::instant(*since)
+        ),
+        Fact::NodeHeard { node } => format!("Node {} is heard again", node_name(state, *node)),
         Fact::CheckpointSaved {
             progress, bytes, ..
         } => format!(
@@ -83,15 +134,37 @@ fn text(fact: &Fact, state: &State) -> String {
                 words::health(*health)
             )
         }
+        Fact::HoldSet {
+            scope,
+            mode,
+            by,
+            why,
+        } => {
+            let verb = match mode {
+                HoldMode::Hold => "Held",
+                HoldMode::Drain => "Drained",
+            };
+            format!(
+                "{verb} by {by}{}: {}",
+                said(why.as_ref()),
+                held_text(scope, state)
+            )
+        }
+        Fact::HoldLifted { scope, by, why } => {
+            let why = said(why.as_ref());
+            format!("Released by {by}{why}: {}", held_text(scope, state))
+        }
         Fact::ClaimRequested { claim, .. } => claim_text("asks for", claim, state),
         Fact::ClaimMade { claim, .. } => claim_text("takes", claim, state),
         Fact::ClaimApproved { claim, by, .. } => match by {
-            Some(by) => format!("Claim {claim} approved by {by}"),
-            None => format!("Claim {claim} approved by its deadline: the GPUs are the team's own"),
+            Some(by) => format!("Reclaim {claim} approved by {by}"),
+            None => {
+                format!("Reclaim {claim} approved by its deadline: the GPUs are the team's own")
+            }
         },
         Fact::ClaimDeclined { claim, by, why, .. } => {
             let why = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
-            format!("Claim {claim} declined by {by}{why}")
+            format!("Reclaim {claim} declined by {by}{why}")
         }
         Fact::ClaimDeferred {
             claim,
@@ -99,11 +172,11 @@ fn text(fact: &Fact, state: &State) -> String {
             deadline,
             ..
         } => format!(
-            "Claim {claim} put off by {by} until {}",
+            "Reclaim {claim} put off by {by} until {}",
             period::instant(*deadline)
         ),
         Fact::ClaimWithdrawn { claim, why, .. } => {
-            format!("Claim {claim} withdrawn: {}", withdrawal_text(why, state))
+            format!("Reclaim {claim} withdrawn: {}", withdrawal_text(why, state))
         }
         Fact::SaveAsked {
             job, claim, until, ..
@@ -113,9 +186,15 @@ fn text(fact: &Fact, state: &State) -> String {
                 format!(" to make room for {}", job_text(state, reclaim.claimant))
             });
             format!(
-                "Asked to save and go by {}{whom} (claim {claim})",
+                "Asked to save and go by {}{whom} (reclaim {claim})",
                 period::instant(*until)
             )
+        }
+        Fact::PolicySet {
+            by: Some(by), why, ..
+        } => format!("Policies changed by {by}{}", said(why.as_ref())),
+        Fact::LimitsSet { team, by, why, .. } => {
+            format!("Limits of {team} changed by {by}{}", said(why.as_ref()))
         }
         Fact::TopologySet { .. }
         | Fact::FlavourSet { .. }
@@ -130,6 +209,11 @@ fn text(fact: &Fact, state: &State) -> String {
     }
 }
 
+/// Somebody's words, in brackets.
+fn said(why: Option<&String>) -> String {
+    why.map_or(String::new(), |why| format!(" ({why})"))
+}
+
 fn claim_text(verb: &str, claim: &Claim, state: &State) -> String {
     let jobs: Vec<String> = claim
         .victims
@@ -137,7 +221,7 @@ fn claim_text(verb: &str, claim: &Claim, state: &State) -> String {
         .map(|victim| victim.job.to_string())
         .collect();
     format!(
-        "Claim {} {verb} the {} of job{} {}, to start on {}",
+        "Reclaim {} {verb} the {} of job{} {}, to start on {}",
         claim.id,
         gpu_count(claim.taken()),
         if jobs.len() == 1 { "" } else { "s" },
@@ -150,6 +234,7 @@ fn claim_text(verb: &str, claim: &Claim, state: &State) -> String {
 pub(crate) fn withdrawal_text(why: &Withdrawal, state: &State) -> String {
     match why {
         Withdrawal::ClaimantGone => "its job was cancelled".to_owned(),
+        Withdrawal::ClaimantSetAside => "its job is held, or may not start for a limit".to_owned(),
         Withdrawal::TargetLost { node } => {
             format!("node {} takes no work any more", node_name(state, *node))
         }

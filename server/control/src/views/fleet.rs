@@ -2,10 +2,12 @@
 
 use crate::engine::Live;
 use crate::period;
+use crate::views::hold;
 use crate::words;
 use contract::{FlavourUse, FleetView, Gpus, NodeRow};
 use scheduler::{
-    FlavourId, FreeNode, Health, JobId, MilliGpu, Millis, Name, Phase, Pool, State, stood_in_for,
+    FlavourId, FreeNode, Health, JobId, MilliGpu, Millis, Name, Phase, Pool, State, hold_over,
+    stood_in_for,
 };
 use std::collections::BTreeMap;
 
@@ -51,15 +53,16 @@ pub(crate) struct BlockRoom {
 }
 
 impl BlockRoom {
-    /// Adds a node.
-    pub(crate) fn add(&mut self, free: &FreeNode) {
+    /// Adds a node; one that is held takes nothing new.
+    pub(crate) fn add(&mut self, state: &State, free: &FreeNode) {
         if free.node.pool == Pool::Notebook {
             self.notebooks += 1;
             return;
         }
         self.busy += busy_of(free);
         match free.node.health {
-            Health::Ready => {}
+            Health::Ready
+                if free.silent_since.is_none() && hold_over(state, &free.node).is_none() => {}
             Health::Spare => {
                 self.spares += 1;
                 return;
@@ -94,7 +97,7 @@ pub(crate) fn blocks(state: &State) -> BTreeMap<(FlavourId, Name), BlockRoom> {
             blocks
                 .entry((flavour.clone(), block.clone()))
                 .or_default()
-                .add(free);
+                .add(state, free);
         }
     }
     blocks
@@ -194,7 +197,7 @@ fn flavours(state: &State) -> Vec<FlavourUse> {
                 sum.busy.0 += busy;
                 sum.spare.0 += MilliGpu::gpus(u64::from(free.node.cards)).minus(busy);
             } else {
-                add_node(sum, free);
+                add_node(sum, state, free);
             }
         }
     }
@@ -231,19 +234,25 @@ fn flavours(state: &State) -> Vec<FlavourUse> {
 }
 
 /// Adds a node that counts for the fleet.
-fn add_node(sum: &mut FlavourUse, free: &FreeNode) {
+fn add_node(sum: &mut FlavourUse, state: &State, free: &FreeNode) {
     let all = MilliGpu::gpus(u64::from(free.node.cards));
     let busy = busy_of(free);
     sum.total.0 += all;
     match (free.node.health, free.node.pool) {
+        // What runs there goes on, nothing new starts.
+        _ if free.silent_since.is_some() => {
+            sum.busy.0 += busy;
+            sum.broken.0 += all.minus(busy);
+        }
         // Who uses what of a notebook's card is not told apart yet.
         (Health::Ready, Pool::Notebook) => sum.notebook.0 += all,
-        (Health::Ready, Pool::Batch) => {
+        (Health::Ready, Pool::Batch) if hold_over(state, &free.node).is_none() => {
             sum.busy.0 += busy;
             sum.free.0 += all.minus(busy);
         }
         (
-            Health::Spare
+            Health::Ready
+            | Health::Spare
             | Health::Degraded
             | Health::Cordoned
             | Health::Draining
@@ -274,7 +283,8 @@ pub(crate) fn nodes(state: &State, sees: impl Fn(JobId) -> bool) -> Vec<NodeRow>
                 name: free.node.name.to_string(),
                 flavour: free.node.flavour.as_ref().map(ToString::to_string),
                 domains: free.node.domains.iter().map(ToString::to_string).collect(),
-                health: words::health(free.node.health).to_owned(),
+                health: words::health_of(free).to_owned(),
+                held: hold::on_node(state, &free.node),
                 pool: words::pool(free.node.pool).to_owned(),
                 gpus: free.node.cards,
                 free: whole_free(free),

@@ -210,7 +210,7 @@ pub(crate) fn interruptions(
         let at = entry.event.at;
         match &entry.event.fact {
             Fact::GangStarted { .. } => started = Some(at),
-            Fact::JobRequeued { .. } => started = None,
+            Fact::JobRequeued { .. } | Fact::GangStopped { .. } => started = None,
             _ => {}
         }
         let Some(cause) = cut_by(entry) else { continue };

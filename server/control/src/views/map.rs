@@ -3,6 +3,7 @@
 use super::fleet::{BlockRoom, blocks, busy_of, spares_of_a_block};
 use crate::engine::Live;
 use crate::period;
+use crate::views::hold;
 use crate::words;
 use contract::{Gpus, MapBlock, MapCard, MapNode, MapRack, MapView};
 use scheduler::{
@@ -127,8 +128,11 @@ fn node(
     held: &BTreeMap<(NodeId, u32), MapCard>,
     sees: &impl Fn(JobId) -> bool,
 ) -> MapNode {
+    let set_aside = hold::on_node(state, &free.node);
     let idle = match (free.node.pool, free.node.health) {
+        _ if free.silent_since.is_some() => MapCard::Broken,
         (_, Health::Spare) => MapCard::Spare,
+        _ if set_aside.is_some() => MapCard::Broken,
         (Pool::Notebook, Health::Ready) => MapCard::Notebook,
         (Pool::Batch, Health::Ready) => MapCard::Free,
         (Pool::Batch | Pool::Notebook, _) => MapCard::Broken,
@@ -142,6 +146,7 @@ fn node(
         id: free.node.id.0,
         name: free.node.name.to_string(),
         health: words::health(free.node.health).to_owned(),
+        held: set_aside,
         cards,
         teams: teams.into_iter().map(str::to_owned).collect(),
         jobs: free

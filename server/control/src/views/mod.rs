@@ -2,7 +2,10 @@
 
 pub(crate) mod events;
 pub(crate) mod fleet;
+pub(crate) mod hold;
 pub(crate) mod job;
 pub(crate) mod map;
 pub(crate) mod quota;
+pub(crate) mod reclaim;
+pub(crate) mod setting;
 pub(crate) mod steps;

@@ -49,7 +49,7 @@ fn times(life: &[Entry]) -> Times {
     for entry in life {
         let at = Some(entry.event.at);
         match &entry.event.fact {
-            Fact::JobAdmitted { attempt, .. } => {
+            Fact::JobAdmitted { attempt, .. } | Fact::GangReplaced { attempt, .. } => {
                 times.first_admitted = times.first_admitted.or(at);
                 times.admitted = at;
                 (times.bound, times.started) = (None, None);
@@ -228,9 +228,7 @@ fn run(told: &Told<'_>, times: &Times) -> Step {
         let (checkpoints, interruptions) = told.counts;
         step.note = match told.state() {
             JobState::Starting => "pods are coming up".to_owned(),
-            JobState::Recovering => {
-                "lost a pod; what is left of the gang is being stopped".to_owned()
-            }
+            JobState::Recovering => recovering(told.life),
             _ => format!(
                 "{}, {}",
                 number(checkpoints, "checkpoint"),
@@ -239,14 +237,27 @@ fn run(told: &Told<'_>, times: &Times) -> Step {
         };
         if let Some(cause) = &told.record.end_cause {
             step.note = format!("{}; {cause}", step.note);
-        } else if let Some(cause) = told.life.last().and_then(|last| stopping(last, told.state)) {
+        } else if let Some(cause) = stopping(told.life, told.state) {
             step.note = format!("{}; stopping: {cause}", step.note);
         }
     }
     step
 }
 
-fn stopping(last: &Entry, state: &State) -> Option<String> {
+fn recovering(life: &[Entry]) -> String {
+    match life.last().map(|last| &last.event.fact) {
+        Some(Fact::GangStopped { until, .. }) => format!(
+            "stopped; keeps its nodes until {} while others are found for those that it lost",
+            instant(*until)
+        ),
+        _ => "lost a pod; what is left of the gang is being stopped".to_owned(),
+    }
+}
+
+/// Why it is being stopped, if that was the last thing said but for what it lost.
+fn stopping(life: &[Entry], state: &State) -> Option<String> {
+    let is_loss = |entry: &&Entry| matches!(entry.event.fact, Fact::PodsLost { .. });
+    let last = life.iter().rev().find(|entry| !is_loss(entry))?;
     match &last.event.fact {
         Fact::StopRequested { cause, .. } => Some(cause_text(cause, state)),
         _ => None,
@@ -265,7 +276,7 @@ fn asked(told: &Told<'_>) -> Option<(Millis, String)> {
     told.life.iter().rev().find_map(|entry| {
         let text = match &entry.event.fact {
             Fact::SaveAsked { claim, until, .. } => {
-                format!("to save and go by {} (claim {claim})", instant(*until))
+                format!("to save and go by {} (reclaim {claim})", instant(*until))
             }
             Fact::StopRequested { cause, .. } if matches!(cause, StopCause::Reclaim { .. }) => {
                 cause_text(cause, told.state)

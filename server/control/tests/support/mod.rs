@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use contract::{JobFilter, JobPage, JobState, JobView, SubmitJob};
+use contract::{JobFilter, JobPage, JobState, JobView, ReclaimFilter, ReclaimView, SubmitJob};
 use control::{Actor, Clock, Control, Demand, Mode, Options, ServiceError, Tuning};
 use scheduler::Millis;
 use std::path::Path;
@@ -66,7 +66,9 @@ impl House {
             .control
             .team_member(&actor, &job.team)
             .expect("a member");
-        member.submit(job, None).await.expect("a good job").id
+        let id = member.submit(job, None).await.expect("a good job").id;
+        self.control.settled().await;
+        id
     }
 
     pub async fn show(&self, person: &str, job: u64) -> JobView {
@@ -102,6 +104,7 @@ impl House {
         for _ in 0..10_000 {
             let probe = admin.set_health(0, "ready", "a probe").await;
             assert!(probe.is_ok(), "{probe:?}");
+            self.control.settled().await;
             // Nobody is shown a time whose doings are not written yet.
             if self.clock.now() >= to {
                 return;
@@ -145,5 +148,56 @@ pub fn fields(error: &ServiceError) -> Vec<String> {
     match error {
         ServiceError::Invalid(fields) => fields.iter().map(|field| field.field.clone()).collect(),
         other => panic!("{other:?} has no fields"),
+    }
+}
+
+/// A gang of 256 GPUs in one block that runs for a day and saves every 20 minutes.
+pub fn block_of(team: &str, name: &str) -> SubmitJob {
+    SubmitJob {
+        team: team.into(),
+        name: name.into(),
+        project: "default".into(),
+        pods: 32,
+        time_limit: Some("2d".parse().expect("a span")),
+        run_time: Some("1d".parse().expect("a span")),
+        ..fine_tune()
+    }
+}
+
+impl House {
+    /// Lends all that is whole to foundation and alignment, lets them run for half an hour, and has fraud-ml ask for the 256
+    /// GPUs that are its own: its job, and the reclaim that its cohort's admin is asked about.
+    pub async fn reclaimed(&self) -> (u64, u64) {
+        for n in 1..=15 {
+            let team = if n % 2 == 0 {
+                "alignment"
+            } else {
+                "foundation"
+            };
+            let lent = block_of(team, &format!("lent-{n}"));
+            self.submit(&format!("{team}.engineer"), &lent).await;
+        }
+        self.pass(Millis::minutes(30)).await;
+        let job = self
+            .submit("fraud-ml.engineer", &block_of("fraud-ml", "chargeback"))
+            .await;
+        (job, self.newest_reclaim().await.id)
+    }
+
+    /// The reclaim that was asked for last.
+    pub async fn newest_reclaim(&self) -> ReclaimView {
+        let admin = self.person("admin").await;
+        let list = self
+            .control
+            .everyone(&admin)
+            .reclaims(&ReclaimFilter::default(), &JobPage::default())
+            .await
+            .expect("the reclaims");
+        list.reclaims.into_iter().next().expect("a reclaim")
+    }
+
+    pub async fn reclaim(&self, person: &str, id: u64) -> Result<ReclaimView, ServiceError> {
+        let actor = self.person(person).await;
+        self.control.sees_reclaim(&actor, id).await?.show().await
     }
 }
