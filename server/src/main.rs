@@ -7,6 +7,7 @@
 
 mod assets;
 mod cli;
+mod connections;
 mod door;
 mod rest;
 mod serve;

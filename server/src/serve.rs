@@ -1,6 +1,7 @@
 //! Starting and stopping: the address, the services, the doors.
 
-use crate::door::{Door, caught, stopped};
+use crate::connections::{self, Doors};
+use crate::door::{Door, Limits, caught, stopped};
 use crate::{rest, web};
 use axum::extract::DefaultBodyLimit;
 use axum::http::Request;
@@ -21,7 +22,7 @@ const BODY_MAX: usize = 1 << 20;
 /// How long answers under way may take once the server stops.
 const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Why it did not start, in one line with the way out.
+/// Why it did not start, or did not go on, in one line with the way out.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The address does not parse or resolve.
@@ -60,12 +61,15 @@ pub enum StartError {
     /// The session table cannot be made.
     #[error("the sessions cannot be stored: is the data folder writable?")]
     Sessions(#[source] ServiceError),
+    /// It ran, and cannot go on.
+    #[error("stopped: {0}")]
+    Fault(String),
     /// The system refuses something that always works.
     #[error("the system refuses: {0}")]
     System(#[from] io::Error),
 }
 
-/// Runs until SIGTERM or ctrl-c.
+/// Runs until SIGTERM or ctrl-c, or until a fault of the store that does not pass.
 pub async fn run(addr: &str, options: Options, tuning: Tuning) -> Result<(), StartError> {
     let demo = matches!(options.mode, Mode::Demo { .. });
     let listener = listen(addr, demo).await?;
@@ -75,24 +79,51 @@ pub async fn run(addr: &str, options: Options, tuning: Tuning) -> Result<(), Sta
         opened = Control::open_with(options, tuning) => opened?,
         () = stopped(&mut stop) => return Ok(()),
     };
-    let router = router(&control, stop.clone()).await?;
+    let limits = Limits::default();
+    let doors = Doors {
+        open: router(&control, stop.clone(), limits).await?,
+        full: rest::full_house(),
+        limits,
+    };
     announce(bound, demo);
-    let mut stopping = stop.clone();
-    // Made once and shared: a bare router is copied whole, routes and all, for each connection.
-    let graceful =
-        axum::serve(listener, router.into_make_service()).with_graceful_shutdown(async move {
-            stopped(&mut stopping).await;
-        });
+    attend(listener, doors, &control, &stop).await
+}
+
+/// Serves until it is told to stop, or until the engine ends by itself, and closes the control plane.
+async fn attend(
+    listener: TcpListener,
+    doors: Doors,
+    control: &Control,
+    stop: &watch::Receiver<bool>,
+) -> Result<(), StartError> {
+    let served = connections::serve(listener, doors, end_of(control, stop));
     let deadline = async {
-        stopped(&mut stop).await;
+        end_of(control, stop).await;
         tokio::time::sleep(CLOSE_WITHIN).await;
     };
-    let served = tokio::select! {
-        served = async { graceful.await } => served,
-        () = deadline => Ok(()),
-    };
+    tokio::select! {
+        () = served => {}
+        () = deadline => {}
+    }
     control.close().await;
-    Ok(served?)
+    match control.fault() {
+        Some(fault) => Err(StartError::Fault(fault.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Returns once the server is told to stop, or once the engine has ended by itself.
+fn end_of(
+    control: &Control,
+    stop: &watch::Receiver<bool>,
+) -> impl Future<Output = ()> + Send + use<> {
+    let (control, mut stop) = (control.clone(), stop.clone());
+    async move {
+        tokio::select! {
+            () = stopped(&mut stop) => {}
+            () = control.stopped() => {}
+        }
+    }
 }
 
 fn announce(bound: SocketAddr, demo: bool) {
@@ -163,15 +194,19 @@ fn span_of<B>(request: &Request<B>) -> tracing::Span {
 }
 
 /// All doors, from the outside in: request id, log, headers, panics, files, own names, session, routes.
-async fn router(control: &Control, stopping: watch::Receiver<bool>) -> Result<Router, StartError> {
+async fn router(
+    control: &Control,
+    stopping: watch::Receiver<bool>,
+    limits: Limits,
+) -> Result<Router, StartError> {
     // Leptos' resources run on this; it is set already when a test starts two servers in one process.
     let _ = any_spawner::Executor::init_tokio();
-    let door = Door::new(control.clone(), stopping.clone());
+    let door = Door::new(control.clone(), stopping.clone(), limits);
     let sessions = web::session::layer(control, stopping)
         .await
         .map_err(StartError::Sessions)?;
     let inside = web::router(&door)
-        .merge(rest::router())
+        .merge(rest::router(&door))
         .layer(sessions)
         .merge(rest::probes())
         .layer(DefaultBodyLimit::max(BODY_MAX))

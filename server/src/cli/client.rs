@@ -42,6 +42,22 @@ pub enum ClientError {
         "no token: make one on the portal's page /tokens, or on the server with `muster token create --as PERSON --data DIR`, and set MUSTER_TOKEN"
     )]
     NoToken,
+    /// The address is none.
+    #[error("MUSTER_URL (or --url) is `{url}`: {problem}; write it like http://127.0.0.1:3000")]
+    Url {
+        /// As given.
+        url: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The token cannot be sent.
+    #[error(
+        "MUSTER_TOKEN (or --token) holds a line break or another character that no token has: set it to the secret alone"
+    )]
+    Token,
+    /// What was given makes no request.
+    #[error("this makes no request: {0}")]
+    Request(String),
     /// No connection, or it broke.
     #[error(
         "{url} does not answer ({problem}): is `muster demo` or `muster serve` running there? Set MUSTER_URL otherwise"
@@ -89,7 +105,11 @@ impl ClientError {
         match self {
             Self::Connection { .. } => true,
             Self::Refused(problem) => matches!(problem.status, 500 | 502 | 503 | 504),
-            Self::NoToken | Self::Strange { .. } => false,
+            Self::NoToken
+            | Self::Url { .. }
+            | Self::Token
+            | Self::Request(_)
+            | Self::Strange { .. } => false,
         }
     }
 }
@@ -109,7 +129,10 @@ impl Client {
             .clone()
             .filter(|token| !token.is_empty())
             .ok_or(ClientError::NoToken)?;
-        let url = args.url.trim_end_matches('/').to_owned();
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(ClientError::Token);
+        }
+        let url = server(&args.url)?;
         let http = reqwest::Client::builder()
             .user_agent(concat!("muster/", env!("CARGO_PKG_VERSION")))
             .timeout(TIMEOUT)
@@ -119,6 +142,11 @@ impl Client {
                 problem: error.to_string(),
             })?;
         Ok(Self { http, url, token })
+    }
+
+    /// The server's address.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// A request below `/api/v1`.
@@ -156,9 +184,15 @@ impl Client {
         &self,
         request: RequestBuilder,
     ) -> Result<T, ClientError> {
-        let broken = |error: reqwest::Error| ClientError::Connection {
-            url: self.url.clone(),
-            problem: innermost(&error),
+        let broken = |error: reqwest::Error| {
+            let problem = innermost(&error);
+            if error.is_builder() {
+                return ClientError::Request(problem);
+            }
+            ClientError::Connection {
+                url: self.url.clone(),
+                problem,
+            }
         };
         let answer = request.send().await.map_err(broken)?;
         let status = answer.status();
@@ -168,12 +202,34 @@ impl Client {
             status,
         };
         if status.is_success() {
-            return serde_json::from_slice(&body).map_err(|_| strange());
+            // An answer without a body says that it is done.
+            let body: &[u8] = if body.is_empty() { b"null" } else { &body };
+            return serde_json::from_slice(body).map_err(|_| strange());
         }
         Err(serde_json::from_slice(&body).map_or_else(
             |_| strange(),
             |problem| ClientError::Refused(Box::new(problem)),
         ))
+    }
+}
+
+/// A server's address without what follows it, or what is wrong with it.
+fn server(given: &str) -> Result<String, ClientError> {
+    let refused = |problem: &str| ClientError::Url {
+        url: given.to_owned(),
+        problem: problem.to_owned(),
+    };
+    let scheme = given.split_once("://").map(|(scheme, _)| scheme);
+    if !scheme.is_some_and(|scheme| matches!(scheme, "http" | "https")) {
+        return Err(refused("it does not begin with http:// or https://"));
+    }
+    match reqwest::Url::parse(given) {
+        Ok(url) if url.query().is_some() || url.fragment().is_some() => {
+            Err(refused("a server's address has no ? and no #"))
+        }
+        Ok(_) if given.contains(char::is_whitespace) => Err(refused("there is a blank in it")),
+        Ok(_) => Ok(given.trim_end_matches('/').to_owned()),
+        Err(error) => Err(refused(&error.to_string())),
     }
 }
 
@@ -184,4 +240,42 @@ fn innermost(error: &dyn std::error::Error) -> String {
         last = cause;
     }
     last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(url: &str, token: &str) -> Result<String, String> {
+        let args = ClientArgs {
+            url: url.to_owned(),
+            token: Some(token.to_owned()),
+            output: Output::Json,
+        };
+        let client = Client::new(&args).map_err(|error| error.to_string())?;
+        Ok(client.url)
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_environment_is_named_before_anything_is_sent() {
+        assert_eq!(
+            client("http://a:3000/", "mst_1").as_deref(),
+            Ok("http://a:3000")
+        );
+        for (url, token, named) in [
+            ("127.0.0.1:3000", "mst_1", "MUSTER_URL"),
+            ("localhost", "mst_1", "MUSTER_URL"),
+            ("ftp://a", "mst_1", "MUSTER_URL"),
+            ("http://", "mst_1", "MUSTER_URL"),
+            ("http://a b", "mst_1", "MUSTER_URL"),
+            ("http://a\n", "mst_1", "MUSTER_URL"),
+            ("http://a?b", "mst_1", "MUSTER_URL"),
+            ("http://a", "mst_1\n", "MUSTER_TOKEN"),
+            ("http://a", "mst 1", "MUSTER_TOKEN"),
+            ("http://a", "mst_\u{e4}", "MUSTER_TOKEN"),
+        ] {
+            let said = client(url, token).expect_err(url);
+            assert!(said.starts_with(named), "{url:?} {token:?}: {said}");
+        }
+    }
 }

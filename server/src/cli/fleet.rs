@@ -177,7 +177,7 @@ pub async fn nodes(args: &ClientArgs) -> Done {
     let nodes: Vec<NodeRow> = Client::new(args)?.get("/nodes", &[]).await?;
     print(args.output, &nodes, |nodes| {
         let mut sheet = Sheet::new(&[
-            "node", "domains", "flavour", "pool", "health", ">free", ">gpus", "jobs",
+            "node", "domains", "flavour", "pool", "health", ">free", ">gpus", "jobs", "held",
         ]);
         for node in nodes {
             let mut jobs: Vec<_> = node.jobs.iter().map(u64::to_string).collect();
@@ -193,6 +193,7 @@ pub async fn nodes(args: &ClientArgs) -> Done {
                 node.free.to_string(),
                 node.gpus.to_string(),
                 jobs.join(" "),
+                node.held.clone().unwrap_or_default(),
             ]);
         }
         vec![sheet.into()]

@@ -1,22 +1,16 @@
 //! Jobs: a spec from a file and flags, lists, one job whole, its end.
 
 use super::Done;
-use super::client::{Client, ClientArgs, ClientError, Output};
-use super::table::{Block, Sheet, print, time, write_out};
-use super::wait::wait;
+use super::client::{Client, ClientArgs};
+use super::table::{Block, Sheet, print, time};
 use clap::{Args, Subcommand};
-use contract::{DryRun, JobList, JobRow, JobView, Submitted, gpu_count, gpus, plural};
-use reqwest::Method;
+use contract::{DryRun, JobList, JobRow, JobView, gpu_count, gpus, plural};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 use thiserror::Error;
-
-/// How often a submission is sent when the connection breaks; the key makes it the same job.
-const TRIES: u32 = 5;
 
 /// `muster job`.
 #[derive(Debug, Subcommand)]
@@ -32,6 +26,29 @@ pub enum JobCommand {
         #[command(flatten)]
         client: ClientArgs,
     },
+    /// Sets a job aside: it does not start, or not again, until it is released. One that runs goes on.
+    Hold {
+        /// The job's number.
+        id: u64,
+        /// Why, for everybody who asks why it waits.
+        #[arg(long)]
+        why: Option<String>,
+        /// If it runs, let it leave at its next durable save.
+        #[arg(long)]
+        drain: bool,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
+    /// Releases a job that is held.
+    Release {
+        /// The job's number.
+        id: u64,
+        /// Why, for those who ask later.
+        #[arg(long)]
+        why: Option<String>,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
     /// Cancels a job.
     Cancel {
         /// The job's number.
@@ -44,7 +61,7 @@ pub enum JobCommand {
     },
 }
 
-/// `muster job submit`. Exit code with --wait: 0 succeeded, 1 failed, 2 cancelled, 3 timed out.
+/// `muster job submit`. Exit code with --wait: 0 succeeded, 1 failed, 2 cancelled, 3 timed out, 4 can never run.
 #[derive(Debug, Args)]
 pub struct SubmitArgs {
     /// A spec in TOML, YAML or JSON; `-` reads standard input.
@@ -54,15 +71,15 @@ pub struct SubmitArgs {
     flags: SpecFlags,
     /// Only tells what would happen.
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
     /// Waits for the job's end, with a line of progress.
     #[arg(long, conflicts_with = "dry_run")]
-    wait: bool,
+    pub wait: bool,
     /// Idempotency key: the same key with the same spec is the same job. Made at random when left out.
-    #[arg(long)]
-    key: Option<String>,
+    #[arg(long, value_parser = key)]
+    pub key: Option<String>,
     #[command(flatten)]
-    client: ClientArgs,
+    pub client: ClientArgs,
 }
 
 /// The spec's fields as flags.
@@ -101,6 +118,9 @@ struct SpecFlags {
     /// What the money is spent for.
     #[arg(long)]
     project: Option<String>,
+    /// Jobs that have to end first, with commas between: `7` after it has succeeded, `7:any` after any end of it.
+    #[arg(long, value_name = "ID[:any]", value_delimiter = ',')]
+    after: Option<Vec<String>>,
     /// Simulated fleet only: how long its work takes.
     #[arg(long)]
     run_time: Option<String>,
@@ -167,7 +187,7 @@ pub struct ListArgs {
 
 /// Why a spec cannot be sent.
 #[derive(Debug, Error)]
-enum SpecError {
+pub enum SpecError {
     #[error("{path} cannot be read: {problem}")]
     File {
         path: String,
@@ -183,10 +203,19 @@ enum SpecError {
     NoFields { path: String },
 }
 
+/// An idempotency key as a header takes it.
+fn key(text: &str) -> Result<String, String> {
+    let visible = text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    match (1..=200).contains(&text.len()) && visible {
+        true => Ok(text.to_owned()),
+        false => Err("1 to 200 visible ASCII characters".to_owned()),
+    }
+}
+
 /// Does it.
 pub async fn perform(command: JobCommand) -> Done {
     match command {
-        JobCommand::Submit(args) => submit(&args).await,
+        JobCommand::Submit(args) => super::submit::submit(&args).await,
         JobCommand::List(args) => list(args).await,
         JobCommand::Show { id, client: args } => {
             let job: JobView = Client::new(&args)?.get(&format!("/jobs/{id}"), &[]).await?;
@@ -204,10 +233,43 @@ pub async fn perform(command: JobCommand) -> Done {
                 vec![format!("job {id} is {}", now_is(&job.row)).into()]
             })
         }
+        JobCommand::Hold {
+            id,
+            why,
+            drain,
+            client: args,
+        } => {
+            let job: JobView = Client::new(&args)?
+                .post(
+                    &format!("/jobs/{id}/hold"),
+                    &json!({ "why": why, "drain": drain }),
+                )
+                .await?;
+            print_hold(&args, id, &job)
+        }
+        JobCommand::Release {
+            id,
+            why,
+            client: args,
+        } => {
+            let job: JobView = Client::new(&args)?
+                .post(&format!("/jobs/{id}/release"), &json!({ "why": why }))
+                .await?;
+            print_hold(&args, id, &job)
+        }
     }
 }
 
-fn now_is(row: &JobRow) -> String {
+/// A held or released job, in a line.
+fn print_hold(args: &ClientArgs, id: u64, job: &JobView) -> Done {
+    print(args.output, job, |job| {
+        let said = job.row.reason.as_ref();
+        let said = said.map_or(String::new(), |reason| format!(": {}", reason.text));
+        vec![format!("job {id} is {}{said}", now_is(&job.row)).into()]
+    })
+}
+
+pub fn now_is(row: &JobRow) -> String {
     if row.stopping {
         format!("{}, stopping", row.state)
     } else {
@@ -215,55 +277,8 @@ fn now_is(row: &JobRow) -> String {
     }
 }
 
-async fn submit(args: &SubmitArgs) -> Done {
-    let spec = spec(args)?;
-    let client = Client::new(&args.client)?;
-    if args.dry_run {
-        let dry: DryRun = client.post("/jobs?dry_run=true", &spec).await?;
-        return print(args.client.output, &dry, draw_dry_run);
-    }
-    let key = args
-        .key
-        .clone()
-        .unwrap_or_else(|| format!("cli-{:032x}", rand::random::<u128>()));
-    let submitted = send(&client, &spec, &key).await?;
-    if args.wait {
-        if args.client.output == Output::Table {
-            write_out(&format!("job {}", submitted.id))?;
-        }
-        return wait(&client, submitted.id, args.client.output).await;
-    }
-    print(args.client.output, &submitted, |submitted| {
-        let again = if submitted.repeated {
-            " (this key had made it before)"
-        } else {
-            ""
-        };
-        vec![format!("job {}{again}", submitted.id).into()]
-    })
-}
-
-/// Sends the spec; when the connection breaks, again under the same key.
-async fn send(client: &Client, spec: &Value, key: &str) -> Result<Submitted, ClientError> {
-    let mut tried = 1;
-    loop {
-        let request = client
-            .request(Method::POST, "/jobs")
-            .header("Idempotency-Key", key)
-            .json(spec);
-        match client.send(request).await {
-            Err(error) if error.may_pass() && tried < TRIES => {
-                eprintln!("muster: {error}; trying again");
-                tokio::time::sleep(Duration::from_millis(250 << tried)).await;
-                tried += 1;
-            }
-            other => return other,
-        }
-    }
-}
-
 /// The file's fields, and over them the flags.
-fn spec(args: &SubmitArgs) -> Result<Value, SpecError> {
+pub fn spec(args: &SubmitArgs) -> Result<Value, SpecError> {
     let mut fields = match &args.file {
         Some(path) => read_spec(path)?,
         None => Map::new(),
@@ -288,6 +303,7 @@ fn spec(args: &SubmitArgs) -> Result<Value, SpecError> {
         ("priority", flags.priority.as_ref().map(|text| json!(text))),
         ("project", flags.project.as_ref().map(|text| json!(text))),
         ("run_time", flags.run_time.as_ref().map(|text| json!(text))),
+        ("after", flags.after.as_ref().map(|jobs| json!(jobs))),
         ("kind", flags.kind.as_ref().map(|text| json!(text))),
         (
             "preemptible",
@@ -442,15 +458,19 @@ fn draw_list(list: &JobList) -> Vec<Block> {
     vec![sheet.into(), foot.into()]
 }
 
-fn draw_dry_run(dry: &DryRun) -> Vec<Block> {
+pub fn draw_dry_run(dry: &DryRun) -> Vec<Block> {
     let preview = &dry.preview;
     let fits = match (&preview.place, &preview.reason) {
         (Some(place), _) if preview.fits => format!("would start now on {}", place.text),
+        (_, Some(reason)) if reason.never => format!("can never run: {}", reason.text),
         (_, Some(reason)) => format!("would wait: {}", reason.text),
         _ if preview.fits => "would start now".to_owned(),
         _ => "would wait".to_owned(),
     };
-    let mut price = format!("{} {} an hour", preview.per_hour, preview.currency);
+    let mut price = match &preview.per_hour {
+        Some(hour) => format!("{hour} {} an hour", preview.currency),
+        None => "no price, since it can never run".to_owned(),
+    };
     if let Some(limit) = &preview.at_limit {
         price.push_str(&format!(
             ", {limit} {} if it runs to its time limit",

@@ -4,15 +4,20 @@
 mod bill;
 mod client;
 mod fleet;
+mod hold;
 mod job;
 mod offline;
+mod reclaim;
 mod replay;
+mod setting;
 mod start;
+mod submit;
 mod table;
 mod wait;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use client::{ClientArgs, Output};
+use contract::HoldKind;
 use std::error::Error;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -46,9 +51,21 @@ enum Command {
     /// The quota tree.
     #[command(subcommand)]
     Quota(QuotaCommand),
-    /// Nodes of the fleet.
+    /// Holds and drains: of jobs, teams, cohorts, nodes, racks and blocks. List, set, release.
+    #[command(subcommand)]
+    Hold(hold::HoldCommand),
+    /// Nodes of the fleet: list, hold, drain, release.
     #[command(subcommand)]
     Node(NodeCommand),
+    /// Reclaims: what owners ask back of those who borrow. List, show, answer.
+    #[command(subcommand)]
+    Reclaim(reclaim::ReclaimCommand),
+    /// Policies: the numbers that every cycle goes by. List, set.
+    #[command(subcommand)]
+    Policy(setting::PolicyCommand),
+    /// Limits on what runs and waits at once, of teams and their members. List, set.
+    #[command(subcommand)]
+    Limit(setting::LimitCommand),
     /// Monthly bills.
     #[command(subcommand)]
     Bill(bill::BillCommand),
@@ -116,6 +133,23 @@ enum NodeCommand {
         #[command(flatten)]
         client: ClientArgs,
     },
+    /// Nothing new starts on it; what runs goes on. For admins.
+    Hold(NodeHold),
+    /// Nothing new starts on it, and what runs leaves with its next durable save. For admins.
+    Drain(NodeHold),
+    /// Takes a hold or a drain back. For admins.
+    Release(NodeHold),
+}
+
+#[derive(Debug, Args)]
+struct NodeHold {
+    /// The node's name.
+    node: String,
+    /// Why, for everybody who meets it later; a release needs none.
+    #[arg(long)]
+    why: Option<String>,
+    #[command(flatten)]
+    client: ClientArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -214,7 +248,11 @@ async fn perform(command: Command) -> Done {
         Command::Quota(QuotaCommand::Explain { team, client }) => {
             fleet::share(&client, &team).await
         }
-        Command::Node(NodeCommand::List { client }) => fleet::nodes(&client).await,
+        Command::Node(command) => node(command).await,
+        Command::Hold(command) => hold::perform(command).await,
+        Command::Reclaim(command) => reclaim::perform(command).await,
+        Command::Policy(command) => setting::policy(command).await,
+        Command::Limit(command) => setting::limit(command).await,
         Command::Bill(command) => bill::perform(command).await,
         Command::Token(TokenCommand::Create {
             person,
@@ -235,6 +273,18 @@ async fn perform(command: Command) -> Done {
             );
             Ok(ExitCode::SUCCESS)
         }
+    }
+}
+
+async fn node(command: NodeCommand) -> Done {
+    let set = async |of: NodeHold, mode| {
+        hold::set(&of.client, "node".to_owned(), of.node, mode, of.why).await
+    };
+    match command {
+        NodeCommand::List { client } => fleet::nodes(&client).await,
+        NodeCommand::Hold(of) => set(of, HoldKind::Hold).await,
+        NodeCommand::Drain(of) => set(of, HoldKind::Drain).await,
+        NodeCommand::Release(of) => hold::release(&of.client, "node", &of.node, of.why).await,
     }
 }
 

@@ -39,6 +39,10 @@ struct FileError {
     problem: std::io::Error,
 }
 
+#[derive(Debug, Error)]
+#[error("no row of {0} can be read: is it whole, and of this format?")]
+struct AllBroken(String);
+
 fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     fs::read(path).map_err(|problem| FileError {
         path: path.display().to_string(),
@@ -64,8 +68,12 @@ pub fn perform(args: &ReplayArgs) -> Done {
     let mut report = replay::run(&request)?;
     report.took(watch.now());
     if args.output == Output::Json {
-        return print(args.output, &report, |_| Vec::new());
+        print(args.output, &report, |_| Vec::new())?;
+    } else {
+        write_out(&report.to_string())?;
     }
-    write_out(&report.to_string())?;
+    if report.good_rows == 0 && report.broken_rows > 0 {
+        return Err(AllBroken(args.file.display().to_string()).into());
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -47,10 +47,24 @@ pub fn print<T: Serialize>(output: Output, value: &T, draw: impl FnOnce(&T) -> V
             .iter()
             .map(Block::text)
             .collect::<Vec<_>>()
-            .join("\n"),
+            .join("\n")
+            .split_inclusive('\n')
+            .map(seen)
+            .collect(),
     };
     write_out(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line as a terminal may have it: what would move its cursor or turn the line round is spelled out. Text of people is
+/// checked when it comes in; journals from before hold what was not.
+fn seen(line: &str) -> String {
+    let shown = |letter: char| match letter {
+        '\n' | '\t' => letter.to_string(),
+        other if contract::is_unseen(other) => other.escape_unicode().to_string(),
+        other => other.to_string(),
+    };
+    line.chars().map(shown).collect()
 }
 
 /// Writes to standard output; a reader that has gone (`| head`) is no error.
@@ -99,4 +113,15 @@ impl From<String> for Block {
 /// A time as people read it: to the second, with its zone.
 pub fn time(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_no_escape_and_no_turned_line() {
+        let line = "cancelled by ada: \u{1b}[2J\u{202e}abc\n";
+        assert_eq!(seen(line), "cancelled by ada: \\u{1b}[2J\\u{202e}abc\n");
+    }
 }

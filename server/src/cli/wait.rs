@@ -6,14 +6,17 @@ use super::job::{draw_job, exit_code};
 use super::table::print;
 use contract::JobView;
 use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_millis(500);
+/// The exit code of a wait that nothing would end.
+const CAN_NEVER_RUN: u8 = 4;
 /// Looks in a row that may fail before it gives up: about a minute.
 const FAILURES_MAX: u32 = 120;
 
-/// Waits; the exit code is the end state's.
+/// Waits; the exit code is the end state's, or says that it can never run as things are.
 pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
     let mut line = Line::default();
     let mut failures = 0;
@@ -24,6 +27,16 @@ pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
                 line.end();
                 print(output, &job, draw_job)?;
                 return Ok(exit_code(job.row.state));
+            }
+            // It would wait for ever; what could let it run is somebody's decision.
+            Ok(job) if is_never(&job) => {
+                line.end();
+                print(output, &job, draw_job)?;
+                eprintln!(
+                    "{}; `muster job cancel {id}` takes it out of the queue",
+                    progress(&job)
+                );
+                return Ok(ExitCode::from(CAN_NEVER_RUN));
             }
             Ok(job) => {
                 failures = 0;
@@ -40,6 +53,10 @@ pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
         }
         tokio::time::sleep(EVERY).await;
     }
+}
+
+fn is_never(job: &JobView) -> bool {
+    job.row.reason.as_ref().is_some_and(|reason| reason.never)
 }
 
 fn progress(job: &JobView) -> String {

@@ -204,7 +204,9 @@ fn csv_text(bill: &BillView) -> String {
             amount,
         } = totals;
         let mut cells = vec![row.to_owned(), bill.month.clone(), plain_text(team)];
-        cells.extend(about.map(plain_text));
+        let [job, texts @ ..] = about;
+        cells.push(job.to_owned());
+        cells.extend(texts.map(plain_text));
         let sums = [
             own_gpu_hours,
             own_amount,
@@ -245,9 +247,14 @@ fn csv_text(bill: &BillView) -> String {
     rows.iter().map(|cells| csv_line(cells)).collect()
 }
 
-/// A text that a spreadsheet would take for a formula begins with an apostrophe instead; figures are never given here.
+/// A text that a spreadsheet would take for a formula, a number or a date (`1e5`, `3-4`) begins with an apostrophe instead;
+/// figures are never given here.
 fn plain_text(cell: &str) -> String {
-    if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+    let like_a_number = cell.starts_with(|first: char| first.is_ascii_digit() || first == '.')
+        && cell
+            .chars()
+            .all(|letter| letter.is_ascii_digit() || "eE.,:/+-%_ ".contains(letter));
+    if like_a_number || cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{cell}")
     } else {
         cell.to_owned()
@@ -299,6 +306,19 @@ mod tests {
             own_amount: "-1.00".to_owned(),
             ..BillTotals::default()
         };
+        for (cell, guarded) in [
+            ("1e5", "'1e5"),
+            ("-2/3", "'-2/3"),
+            ("2026-11-05", "'2026-11-05"),
+            ("007", "'007"),
+            ("10:30", "'10:30"),
+            ("fraud-ml", "fraud-ml"),
+            ("3d-vision", "3d-vision"),
+            ("h100-80g", "h100-80g"),
+            ("", ""),
+        ] {
+            assert_eq!(plain_text(cell), guarded, "{cell}");
+        }
         let line = contract::BillLine {
             job: 7,
             name: "=1+1".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::Problems;
 use super::caller::Caller;
-use super::input::{NoQuery, Spec};
+use super::input::{NoQuery, Spec, number};
 use super::problem::Refused;
 use crate::door::Door;
 use axum::Json;
@@ -68,9 +68,7 @@ pub async fn set_health(
     Spec(body): Spec<SetHealth>,
 ) -> Result<StatusCode, Refused> {
     let admin = door.control.admin(&actor)?;
-    let node = id
-        .parse()
-        .map_err(|_| Refused::not_found(&format!("node `{id}`")))?;
+    let node = number(&id).ok_or_else(|| Refused::not_found(&format!("node `{id}`")))?;
     if !(1..=500).contains(&body.why.trim().chars().count()) {
         return Err(Refused::invalid(vec![FieldError::new(
             "why",

@@ -53,10 +53,7 @@ impl Query {
     /// A whole number within a range.
     pub fn number(&mut self, name: &'static str, least: u64, most: u64) -> Option<u64> {
         let text = self.given(name)?;
-        let number = text
-            .parse()
-            .ok()
-            .filter(|number| (least..=most).contains(number));
+        let number = number(&text).filter(|number| (least..=most).contains(number));
         if number.is_none() {
             self.flag(name, format!("a whole number from {least} to {most}"));
         }
@@ -125,6 +122,14 @@ impl<S: Sync> FromRequestParts<S> for Query {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refused> {
         Ok(Self::of(parts.uri.query().unwrap_or_default()))
     }
+}
+
+/// A number out of an address, written as it is given out: digits alone, no sign, no zero before them. Anything else is an
+/// address that leads nowhere.
+pub fn number<T: FromStr + ToString>(text: &str) -> Option<T> {
+    text.parse()
+        .ok()
+        .filter(|number: &T| number.to_string() == text)
 }
 
 /// No query at all: anything in it is refused.
@@ -320,6 +325,26 @@ mod tests {
         check(&good.replace("\"1h\"", "\"soon\""), "checkpoint.period");
         check(&good.replace("\"period\"", "\"perio\""), "checkpoint.perio");
         check("[]", "body");
+    }
+
+    #[test]
+    fn a_number_in_an_address_is_written_as_it_is_given_out() {
+        assert_eq!(number::<u32>("3"), Some(3));
+        assert_eq!(number::<u64>("0"), Some(0));
+        for text in [
+            "+3",
+            "-3",
+            "03",
+            "00",
+            "",
+            " 3",
+            "3 ",
+            "3.0",
+            "4294967296",
+            "\u{663}",
+        ] {
+            assert_eq!(number::<u32>(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Jobs: submit, list, show, events, cancel.
+//! Jobs: submit, list, show, events, hold, release, cancel.
 
 use super::Problems;
 use super::caller::Caller;
-use super::input::{NoQuery, Optional, Query, Spec};
+use super::input::{self, NoQuery, Optional, Query, Spec};
 use super::problem::Refused;
 use crate::door::Door;
 use axum::Json;
@@ -14,6 +14,8 @@ use contract::{
     DryRun, EventView, FieldError, JobFilter, JobList, JobPage, JobState, JobView, SortKey,
     SubmitJob, Submitted,
 };
+use control::Actor;
+use scheduler::HoldMode;
 use serde::Deserialize;
 
 /// Longest idempotency key, in characters.
@@ -86,15 +88,21 @@ fn named_team(error: control::ServiceError, team: &str) -> Refused {
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Refused> {
-    let Some(value) = headers.get("idempotency-key") else {
+    let refused = |problem: String| {
+        let field = vec![FieldError::new("Idempotency-Key", problem)];
+        Err(Refused::bad_query(field))
+    };
+    let mut given = headers.get_all("idempotency-key").iter();
+    let Some(key) = given.next() else {
         return Ok(None);
     };
-    match value.to_str() {
-        Ok(key) if (1..=KEY_MAX).contains(&key.len()) => Ok(Some(key)),
-        _ => Err(Refused::bad_query(vec![FieldError::new(
-            "Idempotency-Key",
-            format!("1 to {KEY_MAX} visible ASCII characters"),
-        )])),
+    if given.next().is_some() {
+        return refused("is given twice: send one".to_owned());
+    }
+    // A tab may stand in a header, and not in a key.
+    match key.to_str() {
+        Ok(text) if (1..=KEY_MAX).contains(&text.len()) && !text.contains('\t') => Ok(Some(text)),
+        _ => refused(format!("1 to {KEY_MAX} visible ASCII characters")),
     }
 }
 
@@ -108,7 +116,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Refused> {
         ("search" = Option<String>, Query, description = "Only names that contain this text"),
         ("sort" = Option<String>, Query, description = "newest (default) or oldest", pattern = "^(newest|oldest)$"),
         ("limit" = Option<u32>, Query, description = "Rows at most, 50 when left out", minimum = 1, maximum = 200),
-        ("after" = Option<String>, Query, description = "`next` of the page before"),
+        ("after" = Option<String>, Query, description = "`next` of the page before", pattern = "^[no](0|[1-9a-f][0-9a-f]{0,15})$"),
     ),
     responses((status = 200, description = "A page of jobs", body = JobList), Problems)
 )]
@@ -185,7 +193,7 @@ pub async fn events(
     Ok(Json(events.map_err(Refused::of_query)?))
 }
 
-/// Why a job is cancelled.
+/// Why a job is cancelled or released.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {
@@ -215,15 +223,112 @@ pub async fn cancel(
         .await?
         .cancel(body.why.as_deref())
         .await?;
-    let job = door.control.visible(&actor, id).await?.show().await?;
+    accepted(&door, &actor, id).await
+}
+
+/// Why a job is held or released, and what becomes of it when it runs.
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hold {
+    /// In the caller's words: told to everybody who asks why it waits.
+    #[serde(default)]
+    #[schema(max_length = 500)]
+    why: Option<String>,
+    /// Let it leave at its next durable save, if it runs; otherwise it goes on.
+    #[serde(default)]
+    drain: bool,
+}
+
+/// Hold a job: it does not start, or not again, until it is released.
+#[utoipa::path(
+    post, path = "/api/v1/jobs/{id}/hold", tag = "jobs", operation_id = "hold_job",
+    params(("id" = u64, Path, description = "The job's number")),
+    request_body(content = Option<Hold>, content_type = "application/json"),
+    responses((status = 202, description = "Done; the job as it is now", body = JobView), Problems)
+)]
+pub async fn hold(
+    State(door): State<Door>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+    Optional(body): Optional<Hold>,
+) -> Result<(StatusCode, Json<JobView>), Refused> {
+    let id = number(&id)?;
+    let mode = match body.drain {
+        true => HoldMode::Drain,
+        false => HoldMode::Hold,
+    };
+    let owner = door.control.job_owner(&actor, id).await?;
+    owner.hold(mode, body.why.as_deref()).await?;
+    accepted(&door, &actor, id).await
+}
+
+/// Release a job that is held.
+#[utoipa::path(
+    post, path = "/api/v1/jobs/{id}/release", tag = "jobs", operation_id = "release_job",
+    params(("id" = u64, Path, description = "The job's number")),
+    request_body(content = Option<Cancel>, content_type = "application/json"),
+    responses((status = 202, description = "Done; the job as it is now", body = JobView), Problems)
+)]
+pub async fn release(
+    State(door): State<Door>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+    Optional(body): Optional<Cancel>,
+) -> Result<(StatusCode, Json<JobView>), Refused> {
+    let id = number(&id)?;
+    let owner = door.control.job_owner(&actor, id).await?;
+    owner.release(body.why.as_deref()).await?;
+    accepted(&door, &actor, id).await
+}
+
+/// What was asked is done or under way; the job as it is now.
+async fn accepted(
+    door: &Door,
+    actor: &Actor,
+    id: u64,
+) -> Result<(StatusCode, Json<JobView>), Refused> {
+    let job = door.control.visible(actor, id).await?.show().await?;
     Ok((StatusCode::ACCEPTED, Json(job)))
 }
 
-/// A job's number out of an address; anything else is an address that leads nowhere.
+/// A job's number out of an address. The store's numbers are signed.
 fn number(text: &str) -> Result<u64, Refused> {
-    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse()
-        .ok()
-        .filter(|id| plain && *id <= i64::MAX as u64)
+    input::number(text)
+        .filter(|id| *id <= i64::MAX as u64)
         .ok_or_else(|| Refused::not_found(&format!("job `{text}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_one_header_of_visible_characters() {
+        let check = |keys: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for key in keys {
+                headers.append("idempotency-key", key.parse().expect("a header"));
+            }
+            let key = idempotency_key(&headers);
+            key.map(|key| key.map(str::to_owned))
+                .map_err(|refused| format!("{refused:?}"))
+        };
+        assert_eq!(check(&[]), Ok(None));
+        assert_eq!(check(&["a key"]), Ok(Some("a key".to_owned())));
+        for keys in [
+            &["a", "a"][..],
+            &["a", "b"],
+            &["a\tb"],
+            &[""],
+            &[&"k".repeat(201)],
+        ] {
+            let said = check(keys).expect_err("refused");
+            assert!(
+                said.contains("field: \"Idempotency-Key\""),
+                "{keys:?}: {said}"
+            );
+        }
+    }
 }

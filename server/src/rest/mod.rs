@@ -6,16 +6,23 @@
 mod bills;
 mod caller;
 mod fleet;
+mod holds;
 mod input;
 mod jobs;
 mod problem;
+mod reclaims;
+mod settings;
 
 pub use bills::csv_answer;
+pub use input::number;
 pub use problem::{REQUEST_ID, log_chain, request_id};
 
-use crate::door::{Door, caught};
+use crate::door::{Door, body_in_time, caught};
 use axum::extract::State;
-use axum::http::{StatusCode, header::CONTENT_TYPE};
+use axum::http::{
+    HeaderValue, StatusCode,
+    header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER},
+};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router, middleware};
@@ -29,7 +36,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// All routes under `/api`, with the document that describes them.
-pub fn router() -> Router<Door> {
+pub fn router(door: &Door) -> Router<Door> {
     let (routes, document) = described().split_for_parts();
     #[cfg(test)]
     let routes = routes
@@ -43,6 +50,7 @@ pub fn router() -> Router<Door> {
         .route("/api", get(nothing_here))
         .route("/api/{*rest}", axum::routing::any(nothing_here))
         .layer(CsrfLayer::new())
+        .layer(middleware::from_fn_with_state(door.clone(), body_in_time))
         .layer(caught())
         .layer(middleware::from_fn(problem::finish))
 }
@@ -53,14 +61,28 @@ fn described() -> OpenApiRouter<Door> {
         .routes(routes!(jobs::show))
         .routes(routes!(jobs::events))
         .routes(routes!(jobs::cancel))
+        .routes(routes!(jobs::hold))
+        .routes(routes!(jobs::release))
         .routes(routes!(fleet::fleet))
         .routes(routes!(fleet::map))
         .routes(routes!(fleet::nodes))
         .routes(routes!(fleet::set_health))
+        .routes(routes!(holds::list, holds::set))
+        .routes(routes!(holds::release))
         .routes(routes!(fleet::teams))
         .routes(routes!(fleet::team))
         .routes(routes!(fleet::team_share))
         .routes(routes!(fleet::quotas))
+        .routes(routes!(reclaims::list))
+        .routes(routes!(reclaims::show))
+        .routes(routes!(reclaims::approve))
+        .routes(routes!(reclaims::decline))
+        .routes(routes!(reclaims::defer))
+        .routes(routes!(reclaims::propose))
+        .routes(routes!(settings::policies))
+        .routes(routes!(settings::set_policy))
+        .routes(routes!(settings::limits))
+        .routes(routes!(settings::set_limits))
         .routes(routes!(bills::usage))
         .routes(routes!(bills::bills))
         .routes(routes!(bills::bill))
@@ -108,6 +130,25 @@ async fn nothing_here() -> StatusCode {
     StatusCode::NOT_FOUND
 }
 
+/// What answers when there are as many connections as there may be.
+pub fn full_house() -> Router {
+    async fn full() -> Response {
+        let mut response = Refused::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "full",
+            "Too many connections",
+            "too many connections are open: close some, or come again in a moment",
+        )
+        .into_response();
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+        response
+    }
+    Router::new()
+        .fallback(full)
+        .layer(middleware::from_fn(problem::finish))
+}
+
 /// For load balancers and monitoring, beside the API and open to all.
 pub fn probes() -> Router<Door> {
     Router::new()
@@ -117,11 +158,17 @@ pub fn probes() -> Router<Door> {
 }
 
 async fn ready(State(door): State<Door>) -> Response {
-    if door.control.ready() && !*door.stopping.borrow() {
-        "ready\n".into_response()
+    let why = if *door.stopping.borrow() {
+        "the server stops"
+    } else if let Some(obstacle) = door.control.standing() {
+        obstacle
+    } else if !door.control.ready() {
+        "the engine does not run"
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
-    }
+        return "ready\n".into_response();
+    };
+    let text = format!("not ready: {why}\n");
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
 }
 
 async fn metrics(State(door): State<Door>) -> Result<Response, Refused> {
@@ -152,6 +199,9 @@ enum Problems {
     /// It is not there, or not the caller's to see.
     #[response(status = 404, content_type = "application/problem+json")]
     NotFound(contract::Problem),
+    /// The body did not arrive in time.
+    #[response(status = 408, content_type = "application/problem+json")]
+    Slow(contract::Problem),
     /// The state does not allow it, or the idempotency key came with another request.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(contract::Problem),
@@ -167,7 +217,7 @@ enum Problems {
     /// Something broke; the log has the cause under the request id.
     #[response(status = 500, content_type = "application/problem+json")]
     Internal(contract::Problem),
-    /// Too many requests wait: try again after the time in Retry-After.
+    /// Too many requests wait, or nothing can be stored now: try again after the time in Retry-After.
     #[response(status = 503, content_type = "application/problem+json")]
     Busy(contract::Problem),
 }

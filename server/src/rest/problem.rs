@@ -95,6 +95,11 @@ impl From<ServiceError> for Refused {
                 "Idempotency key used before",
             ),
             ServiceError::Busy => new(StatusCode::SERVICE_UNAVAILABLE, "busy", "Busy"),
+            ServiceError::Standing(_) => new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "standing",
+                "Nothing can be stored now",
+            ),
             ServiceError::Unauthenticated => {
                 new(StatusCode::UNAUTHORIZED, "sign-in", "Sign in first")
             }
@@ -179,6 +184,11 @@ fn by_status(status: StatusCode, what: &str) -> Refused {
             "method",
             "Method not allowed",
             format!("{what} is not possible; the Allow header lists what is"),
+        ),
+        StatusCode::REQUEST_TIMEOUT => (
+            "slow",
+            "Too slow",
+            "the request's body did not arrive whole in time: send it again".to_owned(),
         ),
         StatusCode::PAYLOAD_TOO_LARGE => (
             "too-large",

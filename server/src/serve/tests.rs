@@ -1,6 +1,12 @@
 //! All doors in one process, over a clock that the tests move.
 
-use super::{Control, Mode, Options, Request, Router, Tuning, io, rest, router, watch};
+mod doors;
+mod reclaims;
+
+use super::{
+    Control, Doors, Limits, Mode, Options, Request, Router, StartError, TcpListener, Tuning,
+    attend, io, rest, router, watch,
+};
 use axum::body::{Body, to_bytes};
 use axum::http::header::{
     AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, SET_COOKIE,
@@ -15,6 +21,10 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tower::ServiceExt;
 use tracing_subscriber::fmt::MakeWriter;
+
+mod faults;
+mod limits;
+mod tokens;
 
 /// A route that panics, in the tests' routers only.
 pub async fn panics() -> StatusCode {
@@ -55,6 +65,10 @@ struct House {
 
 impl House {
     async fn open() -> Self {
+        Self::limited(Limits::default()).await
+    }
+
+    async fn limited(limits: Limits) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let clock = Clock::held(EPOCH);
         let options = Options {
@@ -73,7 +87,8 @@ impl House {
         };
         let control = Control::open_with(options, tuning).await.expect("it opens");
         let (stop, stopping) = watch::channel(false);
-        let doors = router(&control, stopping).await.expect("the doors");
+        let doors = router(&control, stopping, limits).await;
+        let doors = doors.expect("the doors");
         Self {
             control,
             clock,
@@ -119,6 +134,29 @@ impl House {
             drop(heard);
         }
     }
+}
+
+/// Somebody's token, as a header has it.
+async fn bearer(house: &House, who: &str) -> String {
+    let actor = house.control.actor(who).await.expect("a person");
+    let token = house.control.everyone(&actor).create_token("a", 1).await;
+    format!("Bearer {}", token.expect("a token").secret)
+}
+
+/// Somebody's session, as a header has it.
+async fn signed_in(house: &House, who: &str) -> String {
+    let form = Request::post("/sign-in")
+        .header(HOST, "localhost")
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .body(Body::from(format!("person={who}")));
+    let (_, headers, _) = house.send(form.expect("a request")).await;
+    let cookie = headers[SET_COOKIE].to_str().expect("text");
+    cookie.split(';').next().unwrap_or_default().to_owned()
+}
+
+/// Without the markers that stand where views meet.
+fn plain(page: &str) -> String {
+    page.replace("<!>", "")
 }
 
 /// A `GET` of nobody, with its answer and what the log says of it at its usual level.

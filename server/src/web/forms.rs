@@ -1,11 +1,13 @@
 //! Plain form posts: 303 to where it is seen, or the page again with what was typed and what is wrong.
 
-use super::guard::see_other;
+use super::answer::answered;
+use super::guard::{path_of, see_other};
 use super::headers::Asked;
 use super::page::{self, refuse, refuse_query, render, with_form};
+use super::secrets::Secret;
 use crate::door::Door;
-use crate::rest::csv_answer;
-use app::{PageContext, PageProblem, SubmitState};
+use crate::rest::{csv_answer, number};
+use app::{PageProblem, SubmitState};
 use axum::Extension;
 use axum::extract::{Form, Path, Query, State};
 use axum::http::{Method, StatusCode, Uri};
@@ -14,6 +16,7 @@ use contract::{DryRun, FieldError, SubmitForm, Submitted};
 use control::{Actor, ServiceError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use tower_sessions::Session;
 
 /// The page of the tokens.
 const TOKENS: &str = "/tokens";
@@ -138,40 +141,16 @@ pub async fn cancel(
     Path(id): Path<String>,
     Form(form): Form<Cancel>,
 ) -> Response {
-    let Ok(number) = id.parse() else {
+    let Some(number) = number(&id) else {
         return refuse(ServiceError::NotFound(format!("job `{id}`")));
     };
     let done = async {
         let owner = door.control.job_owner(&actor, number).await?;
         owner.cancel(Some(&form.why)).await
     };
-    let job = format!("/jobs/{number}");
-    match done.await {
-        Ok(()) => see_other(&job),
-        Err(ServiceError::Invalid(errors)) => {
-            let typed = [("why", form.why)].into();
-            render(&door, asked, again(&door, actor, job, errors, typed)).await
-        }
-        Err(error) => refuse(error),
-    }
-}
-
-/// A page again whose form was refused: with what was typed, and what is wrong with it.
-fn again(
-    door: &Door,
-    actor: Actor,
-    path: String,
-    errors: Vec<FieldError>,
-    typed: BTreeMap<&'static str, String>,
-) -> PageContext {
-    let context = page::context(door, Some(actor), path);
-    let status = StatusCode::UNPROCESSABLE_ENTITY.as_u16();
-    context.status.set(status);
-    PageContext {
-        errors,
-        typed,
-        ..context
-    }
+    let done = done.await;
+    let typed = [("why", form.why)].into();
+    answered(&door, asked, actor, format!("/jobs/{number}"), done, typed).await
 }
 
 /// A token to be made.
@@ -183,11 +162,32 @@ pub struct CreateToken {
     days: String,
 }
 
-/// `POST /tokens`: the page shows the secret this once, so this is an answer and no redirect.
+/// `GET /tokens`: the page, with the secret of the token that this session has just made, once.
+pub async fn tokens(
+    State(door): State<Door>,
+    Extension(asked): Extension<Asked>,
+    Extension(actor): Extension<Actor>,
+    Extension(session): Extension<Session>,
+    method: Method,
+    uri: Uri,
+) -> Response {
+    let id = session.id().filter(|_| method == Method::GET);
+    let secret = id.and_then(|id| door.secrets.see(&id.to_string()));
+    let mut context = page::context(&door, Some(actor), path_of(&uri));
+    match secret {
+        Some(Secret::New(token)) => context.new_token = Some(*token),
+        Some(Secret::Seen(name)) => context.seen_token = Some(name),
+        None => {}
+    }
+    render(&door, asked, context).await
+}
+
+/// `POST /tokens`: the secret waits for the page that shows it, so that a reload makes no other token.
 pub async fn create_token(
     State(door): State<Door>,
     Extension(asked): Extension<Asked>,
     Extension(actor): Extension<Actor>,
+    Extension(session): Extension<Session>,
     Form(form): Form<CreateToken>,
 ) -> Response {
     let made = async {
@@ -202,18 +202,12 @@ pub async fn create_token(
             .create_token(form.name.trim(), days)
             .await
     };
-    let context = match made.await {
-        Ok(token) => PageContext {
-            new_token: Some(token),
-            ..page::context(&door, Some(actor), TOKENS.to_owned())
-        },
-        Err(ServiceError::Invalid(errors)) => {
-            let typed = [("name", form.name), ("days", form.days)].into();
-            again(&door, actor, TOKENS.to_owned(), errors, typed)
-        }
-        Err(error) => return refuse(error),
-    };
-    render(&door, asked, context).await
+    let done = made.await.map(|token| {
+        let session = session.id().map(|id| id.to_string()).unwrap_or_default();
+        door.secrets.put(session, token);
+    });
+    let typed = [("name", form.name), ("days", form.days)].into();
+    answered(&door, asked, actor, TOKENS.to_owned(), done, typed).await
 }
 
 /// `POST /tokens/{id}/revoke`.

@@ -47,7 +47,8 @@ fn to_sign_in(request: &Request) -> Response {
 /// The page that a form was on: where a POST cannot be repeated one can at least look.
 fn page_behind(path: &str) -> String {
     match path.rsplit_once('/') {
-        Some((page, "cancel")) => page.to_owned(),
+        Some((page, "cancel" | "hold" | "release")) => page.to_owned(),
+        Some((page, "approve" | "decline" | "defer" | "propose")) => page.to_owned(),
         Some((_, "revoke")) => "/tokens".to_owned(),
         _ => path.to_owned(),
     }
@@ -138,7 +139,12 @@ pub async fn sign_out(Extension(session): Extension<Session>) -> Response {
 
 /// Whether the request names this machine: `localhost`, or an address that never leaves it.
 pub fn is_own_name(headers: &HeaderMap) -> bool {
-    let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else {
+    // Of two names one is somebody else's: a proxy may go by the other one.
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else {
+        return false;
+    };
+    let Ok(host) = host.to_str() else {
         return false;
     };
     let Ok(authority) = host.parse::<axum::http::uri::Authority>() else {
@@ -217,6 +223,11 @@ mod tests {
         ] {
             check(host, false);
         }
+        let mut two = HeaderMap::new();
+        for host in ["localhost:3000", "localhost:3000"] {
+            two.append(HOST, host.parse().expect(host));
+        }
+        assert!(!is_own_name(&two), "two names");
     }
 
     #[test]

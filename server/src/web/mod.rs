@@ -3,17 +3,24 @@
 //! From the outside in: headers on every answer, the browser's files, the session, the cross-site check, the guard that sends to
 //! sign-in whoever is not signed in, and then the page. Nothing below the guard asks who is there: it is told.
 
+mod answer;
 mod forms;
 mod guard;
 mod headers;
+mod holds;
 mod live;
 mod page;
+mod reclaims;
+mod secrets;
 pub mod session;
+mod settings;
 
 pub use headers::secure;
+pub use live::Streams;
+pub use secrets::Secrets;
 
 use crate::assets;
-use crate::door::{Door, caught};
+use crate::door::{Door, body_in_time, caught};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::Method;
@@ -28,8 +35,18 @@ pub fn router(door: &Door) -> Router<Door> {
         .route("/live", get(live::stream))
         .route("/jobs/new", get(page::show).post(forms::submit))
         .route("/jobs/{id}/cancel", post(forms::cancel))
-        .route("/tokens", get(page::show).post(forms::create_token))
+        .route("/jobs/{id}/hold", post(holds::hold_job))
+        .route("/jobs/{id}/release", post(holds::release_job))
+        .route("/holds", get(page::show).post(holds::hold))
+        .route("/holds/release", post(holds::release))
+        .route("/admin/policies/{name}", post(settings::policy))
+        .route("/limits/{team}", post(settings::limits))
+        .route("/tokens", get(forms::tokens).post(forms::create_token))
         .route("/tokens/{id}/revoke", post(forms::revoke_token))
+        .route("/reclaims/{id}/approve", post(reclaims::approve))
+        .route("/reclaims/{id}/decline", post(reclaims::decline))
+        .route("/reclaims/{id}/defer", post(reclaims::defer))
+        .route("/reclaims/{id}/propose", post(reclaims::propose))
         .route("/bills.csv", get(forms::bills_csv))
         .route("/bills/{team}", get(forms::bill))
         .fallback(page::show)
@@ -45,6 +62,7 @@ pub fn router(door: &Door) -> Router<Door> {
     guarded
         .merge(open)
         .layer(CsrfLayer::new())
+        .layer(middleware::from_fn_with_state(door.clone(), body_in_time))
         .layer(caught())
         .layer(middleware::from_fn_with_state(
             door.clone(),

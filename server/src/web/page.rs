@@ -39,6 +39,7 @@ pub fn context(door: &Door, actor: Option<Actor>, path_and_query: String) -> Pag
         path_and_query,
         submit: None,
         new_token: None,
+        seen_token: None,
         errors: Vec::new(),
         typed: BTreeMap::new(),
         problem: None,
@@ -181,6 +182,14 @@ fn by_status(response: &Response) -> Option<PageProblem> {
         StatusCode::METHOD_NOT_ALLOWED => {
             ("Not possible here", "This address takes no such request.")
         }
+        StatusCode::REQUEST_TIMEOUT => (
+            "Too slow",
+            "The form did not arrive whole in time. Go back and send it again.",
+        ),
+        StatusCode::TOO_MANY_REQUESTS => (
+            "Too many pages listen",
+            "Close some of the pages that you have open here.",
+        ),
         StatusCode::PAYLOAD_TOO_LARGE => ("Too large", "A form has at most 1 MiB."),
         status if status.is_client_error() => (
             "The request is wrong",

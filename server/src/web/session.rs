@@ -1,13 +1,16 @@
 //! Sessions: in SQLite, by a cookie that scripts cannot read.
 
 use crate::door::{Door, stopped};
+use async_trait::async_trait;
 use control::{Actor, Control, ServiceError};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tower_sessions::cookie::SameSite;
 use tower_sessions::cookie::time;
-use tower_sessions::{ExpiredDeletion, Expiry, Session, SessionManagerLayer};
+use tower_sessions::session::{self, Id, Record};
+use tower_sessions::session_store::{self, Result as Stored};
+use tower_sessions::{ExpiredDeletion, Expiry, Session, SessionManagerLayer, SessionStore};
 use tower_sessions_sqlx_store::SqliteStore;
 
 /// The cookie's name. On plain HTTP, which is the demo on loopback alone, it has neither prefix nor Secure.
@@ -23,11 +26,35 @@ const TOUCHED: &str = "touched";
 /// Counts stretches of [`TOUCH_EVERY`]; begins anywhere, so that a restart is not taken for the same stretch.
 static STRETCH: AtomicU64 = AtomicU64::new(0);
 
+/// Sessions in SQLite. Where the time of a session's last use cannot be written, the session is as good as before.
+#[derive(Clone, Debug)]
+pub struct Sessions(SqliteStore);
+
+#[async_trait]
+impl SessionStore for Sessions {
+    async fn create(&self, record: &mut Record) -> Stored<()> {
+        self.0.create(record).await
+    }
+    async fn save(&self, record: &Record) -> Stored<()> {
+        // What a session is for stands in it from its creation on.
+        if let Err(error) = self.0.save(record).await {
+            tracing::warn!(%error, "a session's use was not noted");
+        }
+        Ok(())
+    }
+    async fn load(&self, id: &Id) -> Stored<Option<Record>> {
+        self.0.load(id).await
+    }
+    async fn delete(&self, id: &Id) -> Stored<()> {
+        self.0.delete(id).await
+    }
+}
+
 /// The layer that gives each request its session, over the control plane's store. Ended sessions are deleted until `stopping`.
 pub async fn layer(
     control: &Control,
     mut stopping: watch::Receiver<bool>,
-) -> Result<SessionManagerLayer<SqliteStore>, ServiceError> {
+) -> Result<SessionManagerLayer<Sessions>, ServiceError> {
     let store = SqliteStore::new(control.session_pool());
     store
         .migrate()
@@ -49,7 +76,7 @@ pub async fn layer(
             }
         }
     });
-    Ok(SessionManagerLayer::new(store)
+    Ok(SessionManagerLayer::new(Sessions(store))
         .with_name(COOKIE)
         .with_http_only(true)
         .with_same_site(SameSite::Lax)
@@ -61,7 +88,9 @@ pub async fn layer(
 pub async fn actor(door: &Door, session: &Session) -> Result<Actor, ServiceError> {
     let person: Option<String> = session.get(PERSON).await.map_err(internal)?;
     let person = person.ok_or(ServiceError::Unauthenticated)?;
-    touch(session).await?;
+    if door.control.standing().is_none() {
+        touch(session).await?;
+    }
     match door.control.actor(&person).await {
         // Somebody who is gone is signed in no more.
         Err(ServiceError::NotFound(_)) => Err(ServiceError::Unauthenticated),
@@ -86,7 +115,9 @@ pub async fn begin(session: &Session, person: &str) -> Result<(), ServiceError> 
     session
         .insert(TOUCHED, STRETCH.load(Ordering::Relaxed))
         .await
-        .map_err(internal)
+        .map_err(internal)?;
+    // Now, and not after the answer: only so can a refusal say why.
+    session.save().await.map_err(internal)
 }
 
 /// Signs out: the session is gone, here and in the store.
@@ -94,6 +125,12 @@ pub async fn end(session: &Session) -> Result<(), ServiceError> {
     session.flush().await.map_err(internal)
 }
 
-fn internal(error: tower_sessions::session::Error) -> ServiceError {
-    ServiceError::Internal(error.into())
+fn internal(error: session::Error) -> ServiceError {
+    match error {
+        session::Error::Store(session_store::Error::Backend(cause)) => {
+            tracing::warn!(cause, "the sessions' store refuses");
+            ServiceError::Standing("the sessions cannot be read or written".to_owned())
+        }
+        other => ServiceError::Internal(other.into()),
+    }
 }

@@ -299,3 +299,101 @@ fn a_demo_that_cannot_start_says_why_and_what_to_do() {
         );
     }
 }
+
+/// What a command says on standard error, and how it ended.
+fn said(command: &mut std::process::Command) -> (Option<i32>, String) {
+    let ended = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    (ended.status.code(), said)
+}
+
+#[test]
+fn what_the_environment_or_a_flag_gets_wrong_is_named() {
+    let nowhere = |url: &str, token: &str| {
+        let mut command = muster();
+        command.args(["job", "list"]);
+        command.env("MUSTER_URL", url).env("MUSTER_TOKEN", token);
+        command
+    };
+    let cluster = |size: &str| {
+        let mut command = muster();
+        command.args(["replay", "no-trace.csv", "--cluster", size]);
+        command
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let broken = folder.path().join("sacct.txt");
+    let rows = "JobID|State|Start|End|Submit|NNodes|NCPUS|AllocTRES\n\
+                9|COMPLETED|100|160|40|1|4|gres/gpu:a100=18446744073709551615,gres/gpu:v100=1\n";
+    std::fs::write(&broken, rows).expect("a file");
+    let mut replay = muster();
+    replay.arg("replay").arg(&broken);
+    for (mut command, code, words) in [
+        (
+            nowhere("127.0.0.1:3000", "mst_1"),
+            1,
+            &["MUSTER_URL", "http://"][..],
+        ),
+        (
+            nowhere("http://127.0.0.1:3000", "mst_1\n"),
+            1,
+            &["MUSTER_TOKEN"],
+        ),
+        (cluster("8x0"), 2, &["8x0", "NODESxGPUS"]),
+        (cluster("0x8"), 2, &["0x8", "NODESxGPUS"]),
+        (cluster("99999999999x8"), 2, &["99999999999x8"]),
+        (replay, 1, &["no row of", "sacct.txt"]),
+    ] {
+        let (ended, said) = said(&mut command);
+        assert_eq!(ended, Some(code), "{said}");
+        for word in words {
+            assert!(said.contains(word), "{word}: {said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_submission_prints_its_number_alone_and_tells_people_where_it_is() {
+    let server = Server::start(60).await;
+    let engineer = server.person("fraud-ml.engineer");
+    let flags = [
+        "--team",
+        "fraud-ml",
+        "--name",
+        "a-job",
+        "--image",
+        "a/b:1",
+        "--gpus-per-pod",
+        "0",
+    ];
+    let made = engineer.cli(&[&["job", "submit"][..], &flags].concat());
+    let id: u64 = crate::harness::stdout(&made)
+        .trim()
+        .parse()
+        .expect("a number alone");
+    let told = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(
+        told.contains(&format!("{}/jobs/{id}", server.url)),
+        "{told}"
+    );
+    let mut unnamed = muster();
+    unnamed.args(["token", "create", "--as", "admin", "--name", "", "--data"]);
+    let (code, told) = said(unnamed.arg(&server.data));
+    assert!(
+        code == Some(1) && told.starts_with("muster: name: "),
+        "{told}"
+    );
+    let admin = server.person("admin");
+    let health = serde_json::json!({ "health": "ready", "why": "a probe" });
+    let cancel = serde_json::json!({});
+    for (path, body) in [
+        ("/nodes/+3/health", &health),
+        ("/nodes/03/health", &health),
+        ("/jobs/+1/cancel", &cancel),
+        ("/jobs/01/cancel", &cancel),
+    ] {
+        let (status, answer) = admin
+            .ask(admin.request(Method::POST, path).json(body))
+            .await;
+        assert_eq!(status.as_u16(), 404, "{path}: {answer}");
+    }
+}

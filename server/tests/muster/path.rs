@@ -51,6 +51,43 @@ async fn a_fine_tune_goes_from_the_command_line_to_the_bill() {
 }
 
 #[tokio::test]
+async fn what_can_never_run_is_not_waited_for() {
+    let server = Server::start(60).await;
+    let engineer = server.person("fraud-ml.engineer");
+    let flags = [
+        "--team",
+        "fraud-ml",
+        "--name",
+        "too-big",
+        "--flavour",
+        "h100-80g",
+        "--pods",
+        "1025",
+    ];
+    let more = [
+        "--gpus-per-pod",
+        "8",
+        "--image",
+        "x/y:1",
+        "--time-limit",
+        "8h",
+    ];
+    let waited = engineer.cli(&[&["job", "submit", "--wait"][..], &flags, &more].concat());
+    assert_eq!(waited.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&waited.stderr);
+    assert!(
+        said.contains("can never run: asks 8,200 GPUs") && said.contains("job cancel"),
+        "{said}"
+    );
+    let told = engineer.cli(&[&["job", "submit"][..], &flags, &more].concat());
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert!(
+        told.status.success() && said.contains("can never run"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
 async fn a_fine_tune_goes_through_rest_to_the_bill() {
     let server = Server::start(10_000).await;
     let engineer = server.person("fraud-ml.engineer");
@@ -224,6 +261,7 @@ async fn tables_are_for_people_and_the_box_needs_no_token() {
         (&["team", "show", "fraud-ml"], "fraud-ml.engineer"),
         (&["quota", "show"], "company"),
         (&["node", "list"], "HEALTH"),
+        (&["reclaim", "list", "--stage", "any"], "for you to answer"),
         (&["bill", "show"], "total"),
         (&["bill", "show", "fraud-ml"], "fraud-ml"),
     ] {
@@ -233,6 +271,15 @@ async fn tables_are_for_people_and_the_box_needs_no_token() {
             "{args:?}: {text}"
         );
     }
+    let listed = stdout(&engineer.cli(&["reclaim", "list", "--output", "json"]));
+    let by_rest = engineer
+        .get("/reclaims?stage=requested,approved,made")
+        .await;
+    assert_eq!(json_of(&listed)["total"], by_rest["total"]);
+    let refused = engineer.cli(&["reclaim", "decline", "999999", "--reason", "not now"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("there is no reclaim 999999"), "{said}");
     let data = server.data.to_str().expect("a path");
     let team = stdout(&engineer.cli(&[
         "team", "show", "fraud-ml", "--data", data, "--output", "json",
