@@ -25,6 +25,8 @@ pub struct PageContext {
     pub submit: Option<SubmitState>,
     /// A token just made, to be shown this once on `/tokens`.
     pub new_token: Option<NewToken>,
+    /// The token page, when the secret of the token of this name was shown a moment ago.
+    pub seen_token: Option<String>,
     /// Fields of another form (token, cancel) that are wrong, to be shown beside them.
     pub errors: Vec<FieldError>,
     /// What was typed into such a form when it was refused, by field.
@@ -157,6 +159,7 @@ impl PageProblem {
             ServiceError::Conflict(_) => (409, "Not possible now"),
             ServiceError::KeyReused => (409, "Sent before with other contents"),
             ServiceError::Busy => (503, "Busy"),
+            ServiceError::Standing(_) => (503, "Nothing can be stored now"),
             ServiceError::Unauthenticated => (401, "Sign in first"),
             ServiceError::Internal(_) => (500, "Something broke here"),
         };

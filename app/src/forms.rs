@@ -16,6 +16,36 @@ pub fn cancel(job: u64) -> String {
     format!("/jobs/{job}/cancel")
 }
 
+/// POST: sets something aside, with `on`, `what`, `mode` and `why`.
+pub const HOLDS: &str = "/holds";
+/// POST: releases it, with `on` and `what`.
+pub const RELEASE: &str = "/holds/release";
+
+/// POST: sets a job aside, with `mode` and `why`.
+pub fn hold(job: u64) -> String {
+    format!("/jobs/{job}/hold")
+}
+
+/// POST: releases a job.
+pub fn release(job: u64) -> String {
+    format!("/jobs/{job}/release")
+}
+
+/// POST: changes a policy, with `value`, `why` and the `version` that was shown.
+pub fn policy(name: &str) -> String {
+    format!("/admin/policies/{}", crate::url::encode(name))
+}
+
+/// POST: changes a team's limits, with all six, `why` and the `version` that was shown.
+pub fn limits(team: &str) -> String {
+    format!("/limits/{}", crate::url::encode(team))
+}
+
+/// POST: an answer to a reclaim: `approve`, `decline` with `reason`, `defer`, `propose` with `victims`.
+pub fn answer_reclaim(reclaim: u64, deed: &str) -> String {
+    format!("/reclaims/{reclaim}/{deed}")
+}
+
 /// POST: ends a token.
 pub fn revoke(token: &str) -> String {
     format!("/tokens/{}/revoke", crate::url::encode(token))
@@ -142,6 +172,7 @@ pub fn like(job: &SubmitJob, key: String) -> SubmitForm {
             .map(|checkpoint| answer(checkpoint.on_demand))
             .unwrap_or_default(),
         kind: job.kind.clone(),
+        after: job.after.join(","),
         preemptible: answer(job.preemptible),
         restart_budget: job
             .restart_budget
@@ -184,6 +215,7 @@ pub fn command(form: &SubmitForm) -> String {
         ("--checkpoint-period", &form.checkpoint_period),
         ("--checkpoint-save", &form.checkpoint_save),
         ("--run-time", &form.run_time),
+        ("--after", &form.after),
         ("--checkpoint-on-demand", &form.checkpoint_on_demand),
         ("--kind", &form.kind),
         ("--preemptible", &form.preemptible),
@@ -257,7 +289,8 @@ mod tests {
                 "flavours": ["h100-80g", "a100-80g"], "priority": "low", "pods": 4, "gpus_per_pod": 8,
                 "cpu_milli_per_pod": 96000, "memory_mib_per_pod": 4096, "topology": "preferred:block",
                 "segment_pods": 2, "time_limit": "8h", "preemptible": false, "restart_budget": 2,
-                "checkpoint": {"period": "35m", "save": "9s", "on_demand": false}, "run_time": "2h"}"#,
+                "checkpoint": {"period": "35m", "save": "9s", "on_demand": false}, "run_time": "2h",
+                "after": ["7", "8:any"]}"#,
         )
         .expect("it is a request");
         let form = like(&job, "k".into());

@@ -133,6 +133,11 @@ async fn page(context: &PageContext, url: &Url) -> Result<AnyView, ServiceError>
         Url::NewJob(start) => pages::submit(context, start).await,
         Url::Map(map) => pages::map(context, map).await,
         Url::Quotas { flavour } => pages::quotas(context, flavour.as_deref()).await,
+        Url::Holds { on, what } => pages::holds(context, on.as_deref(), what.as_deref()).await,
+        Url::Limits { team } => pages::limits(context, team.as_deref()).await,
+        Url::Policies { change } => pages::policies(context, change.as_deref()).await,
+        Url::Reclaims { after } => pages::reclaims(context, after.as_deref()).await,
+        Url::Reclaim(id) => pages::reclaim(context, *id).await,
         Url::Bills { month } => pages::bills(context, month.as_deref()).await,
         Url::Bill { team, month } => pages::bill(context, team, month.as_deref()).await,
         Url::Tokens => pages::tokens(context).await,
@@ -143,9 +148,10 @@ async fn page(context: &PageContext, url: &Url) -> Result<AnyView, ServiceError>
 /// What the rail shows. What cannot be read is left out: the page itself says why.
 async fn frame(context: &PageContext, seq: Option<u64>) -> Frame {
     let everyone = context.everyone().ok();
-    let (mut fleet, mut queued) = (None, None);
+    let (mut fleet, mut queued, mut reclaims) = (None, None, None);
     if let (Some(everyone), Some(actor)) = (&everyone, &context.actor) {
         fleet = everyone.fleet().await.ok();
+        reclaims = everyone.reclaims_for_you().await.ok();
         let filter = pages::first_filter(actor, &QueueUrl::default());
         let one = JobPage {
             limit: 1,
@@ -159,6 +165,7 @@ async fn frame(context: &PageContext, seq: Option<u64>) -> Frame {
     }
     Frame {
         queued,
+        reclaims,
         now: fleet
             .as_ref()
             .map_or(jiff::Timestamp::UNIX_EPOCH, |fleet| fleet.now),

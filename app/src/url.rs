@@ -24,6 +24,30 @@ pub enum Url {
         /// Flavour.
         flavour: Option<String>,
     },
+    /// What is set aside; the form begins with this.
+    Holds {
+        /// Kind of thing: `node`, `rack`.
+        on: Option<String>,
+        /// Its name.
+        what: Option<String>,
+    },
+    /// Limits on what runs and waits at once, with the form of one team.
+    Limits {
+        /// Whose form is open.
+        team: Option<String>,
+    },
+    /// The policies, with the form of one.
+    Policies {
+        /// Whose form is open.
+        change: Option<String>,
+    },
+    /// Reclaims: those that wait, those under way, and those that are over.
+    Reclaims {
+        /// Where the page before ended, of those that are over.
+        after: Option<String>,
+    },
+    /// One reclaim.
+    Reclaim(u64),
     /// A month's bill by team; `None` = this month.
     Bills {
         /// `2026-11`.
@@ -157,6 +181,20 @@ impl Url {
             ["quotas"] => Self::Quotas {
                 flavour: query.get("flavour"),
             },
+            ["holds"] => Self::Holds {
+                on: query.get("on"),
+                what: query.get("what"),
+            },
+            ["limits"] => Self::Limits {
+                team: query.get("team"),
+            },
+            ["admin", "policies"] => Self::Policies {
+                change: query.get("change"),
+            },
+            ["reclaims"] => Self::Reclaims {
+                after: query.get("after"),
+            },
+            ["reclaims", id] => Self::Reclaim(id.parse().map_err(|_| UrlError::NoPage)?),
             ["bills"] => Self::Bills {
                 month: query.get("month"),
             },
@@ -295,6 +333,24 @@ impl fmt::Display for Url {
                 query.push("flavour", flavour.as_deref().unwrap_or_default());
                 write!(f, "/quotas{query}")
             }
+            Self::Holds { on, what } => {
+                query.push("on", on.as_deref().unwrap_or_default());
+                query.push("what", what.as_deref().unwrap_or_default());
+                write!(f, "/holds{query}")
+            }
+            Self::Limits { team } => {
+                query.push("team", team.as_deref().unwrap_or_default());
+                write!(f, "/limits{query}")
+            }
+            Self::Policies { change } => {
+                query.push("change", change.as_deref().unwrap_or_default());
+                write!(f, "/admin/policies{query}")
+            }
+            Self::Reclaims { after } => {
+                query.push("after", after.as_deref().unwrap_or_default());
+                write!(f, "/reclaims{query}")
+            }
+            Self::Reclaim(id) => write!(f, "/reclaims/{id}"),
             Self::Bills { month } => {
                 query.push("month", month.as_deref().unwrap_or_default());
                 write!(f, "/bills{query}")
@@ -468,6 +524,15 @@ mod tests {
         );
         check("/map/?view=picture", "/map");
         check("/quotas?flavour=a100-80g", "/quotas?flavour=a100-80g");
+        check("/holds", "/holds");
+        check("/limits?team=fraud-ml", "/limits?team=fraud-ml");
+        check(
+            "/admin/policies?change=grace",
+            "/admin/policies?change=grace",
+        );
+        check("/holds?on=node&what=n1", "/holds?on=node&what=n1");
+        check("/reclaims?after=12", "/reclaims?after=12");
+        check("/reclaims/12", "/reclaims/12");
         check("/bills", "/bills");
         check(
             "/bills/fraud-ml?month=2026-11",

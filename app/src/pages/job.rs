@@ -1,14 +1,13 @@
 //! One job, from submit to bill.
 
 use super::Page;
+use super::job_acts::{cancel, held, hold};
 use super::job_parts::{
     asked_for, checkpoints, cost, same_elsewhere, what_happened, where_it_runs,
 };
 use crate::PageContext;
-use crate::forms;
 use crate::parts::{
-    Field, PageHead, badge, clock, count, gpus, reason_block, rounded, span, span_ms, steps_strip,
-    text_field, when,
+    PageHead, badge, clock, count, form_error, gpus, reason_block, span, span_ms, steps_strip, when,
 };
 use crate::url::{LIVE, QueueUrl, Start, Url};
 use contract::{JobState, JobView, MapBlock};
@@ -40,11 +39,13 @@ pub async fn job(context: &PageContext, id: u64) -> Page {
         (None, format!("job {}", row.id)),
     ];
     let like = Url::NewJob(Start::Like(row.id)).to_string();
-    let cancel = cancel(&job, context);
+    let (hold, cancel) = (hold(&job, context), cancel(&job, context));
     Ok(view! {
         <PageHead title=row.name.clone() crumbs=crumbs say=say(&job)>
-            <div class="acts" data-live="actions"><a class="btn quiet" href=like>"Clone"</a>{cancel}</div>
+            <div class="acts" data-live="actions"><a class="btn quiet" href=like>"Clone"</a>{hold}{cancel}</div>
         </PageHead>
+        {form_error(&context.errors)}
+        <div data-live="reclaim">{held(&job)}{reclaim(&job)}</div>
         <div data-live="steps">{steps_strip(&job.steps, job.now)}</div>
         <div class="grid two">
             <div class="grid" data-live="job">{left(&job, &blocks)}</div>
@@ -56,6 +57,30 @@ pub async fn job(context: &PageContext, id: u64) -> Page {
         </div>
     }
     .into_any())
+}
+
+/// The reclaim that it asks by or would stop for.
+fn reclaim(job: &JobView) -> Option<AnyView> {
+    let note = job.reclaim.as_ref()?;
+    let now = job.now;
+    let until = note
+        .deadline
+        .map(|at| view! { " Until "{when(at, now)}", in "{span(now, at)}"." });
+    let class = if note.loses { "notice held" } else { "notice" };
+    let who = if note.loses {
+        "Asked to give back: "
+    } else {
+        "Reclaim: "
+    };
+    Some(
+        view! {
+            <p class=class>
+                <b>{who}</b>{note.text.clone()}"."{until}" "
+                <a href=Url::Reclaim(note.id).to_string()>"Reclaim "{note.id}</a>
+            </p>
+        }
+        .into_any(),
+    )
 }
 
 fn left(job: &JobView, blocks: &[MapBlock]) -> AnyView {
@@ -112,77 +137,4 @@ fn say(job: &JobView) -> AnyView {
         }
     };
     view! { {badge(row.state, row.reason.as_ref())}{stopping}" "{rest} }.into_any()
-}
-
-/// What cancelling costs, in words.
-fn loss(job: &JobView) -> String {
-    let held = contract::gpu_count(job.row.gpus.0);
-    let kept = job.checkpoints.first().map_or_else(String::new, |last| {
-        format!(
-            " Its last checkpoint stays, with {} of work.",
-            span_ms(last.progress_ms)
-        )
-    });
-    match job.row.state {
-        JobState::Running | JobState::Reclaiming => {
-            let lost = rounded(&job.at_risk_gpu_hours, 1);
-            format!("Gives {held} back. Work since the last checkpoint is lost: {lost} GPU-hours.")
-        }
-        JobState::Admitted | JobState::Starting | JobState::Recovering => {
-            format!("Gives {held} back.{kept}")
-        }
-        JobState::Queued
-        | JobState::Succeeded
-        | JobState::Failed
-        | JobState::Cancelled
-        | JobState::TimedOut => {
-            format!("It holds no GPU: it loses its place in the queue.{kept}")
-        }
-    }
-}
-
-/// Cancelling, in place: what is lost is said before it is done. Without a script it works the same.
-fn cancel(job: &JobView, context: &PageContext) -> Option<AnyView> {
-    let row = &job.row;
-    if row.state.ended() {
-        return None;
-    }
-    if !job.may_cancel {
-        let why = job
-            .cancel_refused
-            .clone()
-            .unwrap_or_else(|| "not yours to cancel".to_owned());
-        return Some(
-            view! {
-                <span class="refused">
-                    <button class="btn" disabled aria-describedby="cancel-why">"Cancel"</button>
-                    <span class="hint" id="cancel-why">{why}</span>
-                </span>
-            }
-            .into_any(),
-        );
-    }
-    let loss = loss(job);
-    let field = Field {
-        name: "why",
-        label: "Why (for those who read it later)",
-        value: context.typed("why", ""),
-        hint: "",
-        errors: &context.errors,
-    };
-    let open = !context.errors.is_empty();
-    Some(
-        view! {
-            <details class="cancel" open=open>
-                <summary class="btn">"Cancel…"</summary>
-                <form class="panel" method="post" action=forms::cancel(row.id)>
-                    <h2>"Cancel "{row.name.clone()}"?"</h2>
-                    <p>{loss}</p>
-                    {text_field(field, "", None)}
-                    <button class="btn danger">"Cancel this one job"</button>
-                </form>
-            </details>
-        }
-        .into_any(),
-    )
 }

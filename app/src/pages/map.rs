@@ -7,8 +7,8 @@ use crate::parts::{
     Block, Col, Mark, PageHead, Sheet, blank, block_svg, by_size, card_key, count, gpus, plural,
 };
 use crate::url::{MapLook, MapUrl, Url};
-use contract::{FleetView, MapBlock, MapCard, MapNode, MapView};
-use control::ServiceError;
+use contract::{FleetView, MapBlock, MapCard, MapNode, MapView, Role};
+use control::{Actor, ServiceError};
 use leptos::prelude::*;
 use std::collections::BTreeMap;
 
@@ -46,9 +46,14 @@ pub async fn map(context: &PageContext, url: &MapUrl) -> Page {
         };
         view! { <a class="btn quiet" href=Url::Map(url).to_string()>"All blocks"</a> }
     });
+    // Who may set machines aside finds the way there beside each.
+    let holder = context
+        .actor
+        .as_ref()
+        .filter(|actor| actor.has(Role::Admin));
     let content = match url.look {
         MapLook::Picture => picture(&map).into_any(),
-        MapLook::Table => table(&map, &all, url).into_any(),
+        MapLook::Table => table(&map, &all, url, holder).into_any(),
     };
     let mut crumbs = Vec::new();
     if let Some(block) = &url.block {
@@ -187,7 +192,7 @@ fn one_block(block: &MapBlock) -> AnyView {
 }
 
 /// A row a node; all blocks only as counts, since 600 rows help nobody.
-fn table(map: &MapView, all: &[String], url: &MapUrl) -> AnyView {
+fn table(map: &MapView, all: &[String], url: &MapUrl, holder: Option<&Actor>) -> AnyView {
     let links: Vec<_> = all
         .iter()
         .map(|name| {
@@ -200,7 +205,7 @@ fn table(map: &MapView, all: &[String], url: &MapUrl) -> AnyView {
         })
         .collect();
     let content = match (&url.block, map.blocks.first()) {
-        (Some(_), Some(block)) => nodes(block).into_any(),
+        (Some(_), Some(block)) => nodes(block, holder).into_any(),
         _ => blocks(map).into_any(),
     };
     view! {
@@ -249,7 +254,7 @@ fn blocks(map: &MapView) -> AnyView {
             Col::Number("Busy"),
             Col::Number("Borrowed"),
             Col::Number("Free"),
-            Col::Number("Broken"),
+            Col::Number("Out of use"),
         ],
         rows,
         foot: None,
@@ -257,7 +262,7 @@ fn blocks(map: &MapView) -> AnyView {
     .view()
 }
 
-fn nodes(block: &MapBlock) -> AnyView {
+fn nodes(block: &MapBlock, holder: Option<&Actor>) -> AnyView {
     if block.racks.iter().all(|rack| rack.nodes.is_empty()) {
         return blank("This block has no node.", None).into_any();
     }
@@ -265,7 +270,7 @@ fn nodes(block: &MapBlock) -> AnyView {
         .racks
         .iter()
         .flat_map(|rack| rack.nodes.iter().map(move |node| (rack, node)))
-        .map(|(rack, node)| node_row(&rack.name, node))
+        .map(|(rack, node)| node_row(&rack.name, node, holder))
         .collect();
     Sheet {
         caption: format!("Nodes of {}", block.name),
@@ -278,6 +283,7 @@ fn nodes(block: &MapBlock) -> AnyView {
             Col::Number("Free"),
             Col::Text("Teams"),
             Col::Text("Jobs that you may see"),
+            Col::Unseen("Hold it"),
         ],
         rows,
         foot: None,
@@ -285,7 +291,7 @@ fn nodes(block: &MapBlock) -> AnyView {
     .view()
 }
 
-fn node_row(rack: &str, node: &MapNode) -> AnyView {
+fn node_row(rack: &str, node: &MapNode, holder: Option<&Actor>) -> AnyView {
     let cards = |wanted: &[MapCard]| {
         node.cards
             .iter()
@@ -297,15 +303,28 @@ fn node_row(rack: &str, node: &MapNode) -> AnyView {
         .iter()
         .map(|id| view! { <a class="link" href=Url::Job(*id).to_string()>{*id}</a>" " })
         .collect();
+    let held = node
+        .held
+        .clone()
+        .map(|held| view! { <span class="under q">{held}</span> });
+    let to = Url::Holds {
+        on: Some("node".to_owned()),
+        what: Some(node.name.clone()),
+    };
+    let label = format!("Hold {}", node.name);
+    let hold = holder.map(|_| {
+        view! { <a class="btn small" href=format!("{to}#set") aria-label=label>"Hold…"</a> }
+    });
     view! {
         <tr id=format!("node-{}", node.id)>
             <th scope="row">{node.name.clone()}</th>
             <td class="q">{rack.to_owned()}</td>
-            <td>{node.health.clone()}</td>
+            <td>{node.health.clone()}{held}</td>
             <td class="n">{cards(&[MapCard::Own, MapCard::Borrowed, MapCard::Shared])}</td>
             <td class="n">{cards(&[MapCard::Free])}</td>
             <td>{node.teams.join(", ")}</td>
             <td>{jobs}</td>
+            <td class="n">{hold}</td>
         </tr>
     }
     .into_any()

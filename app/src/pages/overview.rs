@@ -45,6 +45,8 @@ pub struct Seen {
     pub teams: Vec<TeamView>,
     /// This month, as far as it may be read.
     pub bill: BillView,
+    /// Reclaims that wait for the reader's answer.
+    pub reclaims: u64,
     /// True when the reader may see every job.
     pub sees_all: bool,
 }
@@ -132,6 +134,7 @@ async fn look(everyone: &Everyone, actor: &Actor, view: View) -> Result<Seen, Se
         jobs: everyone.jobs(&filter, &page).await?,
         filter,
         teams,
+        reclaims: everyone.reclaims_for_you().await?,
         sees_all: view != View::Team,
         bill: everyone.bills(None).await?,
     })
@@ -262,7 +265,7 @@ fn figures(seen: &Seen) -> AnyView {
         }))
     };
     let busy = format!(
-        "busy; {} free, {} broken",
+        "busy; {} free, {} out of use",
         part(|flavour| flavour.free),
         part(|flavour| flavour.broken)
     );

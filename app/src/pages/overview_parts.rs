@@ -166,6 +166,14 @@ pub fn quota_panel(teams: &[TeamView]) -> Vec<AnyView> {
 pub fn needs_someone(seen: &Seen) -> AnyView {
     let fleet = &seen.fleet;
     let mut rows: Vec<AnyView> = Vec::new();
+    if seen.reclaims > 0 {
+        let href = Url::Reclaims { after: None }.to_string();
+        let words = plural(seen.reclaims, "reclaim waits", "reclaims wait");
+        rows.push(
+            view! { <li>{words}" for your answer"<a class="link" href=href>"answer"</a></li> }
+                .into_any(),
+        );
+    }
     for (health, nodes) in fleet.unhealthy.iter() {
         let table = Url::Map(MapUrl::default()).to_string();
         let words = format!(

@@ -85,7 +85,7 @@ fn summary(flavour: &FlavourUse, tree: &[CohortView]) -> String {
         ),
     };
     format!(
-        "Of quota, not of hardware: {} of {} {} GPUs are promised, {} are broken; {flow}.",
+        "Of quota, not of hardware: {} of {} {} GPUs are promised, {} are out of use; {flow}.",
         gpus(flavour.nominal),
         gpus(flavour.total),
         flavour.title,

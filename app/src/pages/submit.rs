@@ -237,13 +237,14 @@ fn acts(catalog: &Catalog) -> AnyView {
 
 /// What few change, folded away unless something in it was set or is wrong.
 fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
-    const FIELDS: [&str; 6] = [
+    const FIELDS: [&str; 7] = [
         "kind",
         "preemptible",
         "checkpoint.on_demand",
         "restart_budget",
         "cpu_milli_per_pod",
         "memory_mib_per_pod",
+        "after",
     ];
     let field = |name, label, value, hint| Field {
         name,
@@ -264,6 +265,7 @@ fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
         &form.restart_budget,
         &form.cpu_milli_per_pod,
         &form.memory_mib_per_pod,
+        &form.after,
     ];
     let wrong = errors
         .iter()
@@ -275,7 +277,7 @@ fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
         || form.kind == "batch";
     view! {
         <details class="more" open=open>
-            <summary>"More: kind, reclaim, restarts, CPU and memory"</summary>
+            <summary>"More: kind, reclaim, restarts, CPU, memory, order"</summary>
             <div class="row">
                 {choice(field("kind", "Kind", &form.kind, ""), "short", &kinds)}
                 {choice(field("preemptible", "May be reclaimed", &form.preemptible, ""), "short", &reclaim)}
@@ -285,6 +287,7 @@ fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
                 {text_field(field("restart_budget", "Failures it survives", &form.restart_budget, "empty = the fleet's default"), "short", None)}
                 {text_field(field("cpu_milli_per_pod", "CPU of a pod", &form.cpu_milli_per_pod, "thousandths of a core; empty = not judged"), "short", None)}
                 {text_field(field("memory_mib_per_pod", "Memory of a pod", &form.memory_mib_per_pod, "MiB; empty = not judged"), "short", None)}
+                {text_field(field("after", "After jobs", &form.after, "7 = once it has succeeded; 7:any = once it has ended"), "short", None)}
             </div>
         </details>
     }
@@ -325,17 +328,19 @@ fn outcome(run: &DryRun) -> AnyView {
     } else {
         "none".to_owned()
     };
-    let at_limit = preview.at_limit.as_ref().map_or_else(
-        || "n/a: no time limit".to_owned(),
-        |sum| price(&preview.currency, sum),
+    let per_hour = preview.per_hour.as_ref().map_or_else(
+        || "none: it can never run".to_owned(),
+        |sum| format!("{} an hour", price(&preview.currency, sum)),
     );
+    let at_limit = match (&preview.at_limit, &preview.per_hour) {
+        (Some(sum), _) => price(&preview.currency, sum),
+        (None, Some(_)) => "n/a: no time limit".to_owned(),
+        (None, None) => "n/a".to_owned(),
+    };
     let lines = [
         ("Own quota", format!("{} of {total}", gpus(preview.own))),
         ("Borrowed", borrowed),
-        (
-            "Price",
-            format!("{} an hour", price(&preview.currency, &preview.per_hour)),
-        ),
+        ("Price", per_hour),
         ("If it runs to its limit", at_limit),
     ];
     let lines =

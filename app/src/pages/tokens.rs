@@ -20,6 +20,11 @@ pub async fn tokens(context: &PageContext) -> Page {
         ),
     };
     let new = context.new_token.as_ref().map(secret);
+    let seen = context.seen_token.as_ref().map(|name| {
+        view! {
+            <p class="q" id="seen">"The secret of the token "{name.clone()}" was shown once. If you have not copied it, revoke that token and make another."</p>
+        }
+    });
     let list = if tokens.is_empty() {
         blank("You have no token.", None).into_any()
     } else {
@@ -28,6 +33,7 @@ pub async fn tokens(context: &PageContext) -> Page {
     Ok(view! {
         <PageHead title="API tokens" say=say.into_any() still=true />
         {new}
+        {seen}
         <div class="grid two">
             <section><h2>"Yours"</h2>{list}</section>
             {make(context)}

@@ -84,7 +84,7 @@ pub fn fleet_bar(flavour: &FlavourUse) -> AnyView {
         })
         .collect();
     let said = format!(
-        "{}: of {} GPUs {} busy, {} of them borrowed, {} for notebooks, {} broken, {} free; {} spare besides",
+        "{}: of {} GPUs {} busy, {} of them borrowed, {} for notebooks, {} out of use, {} free; {} spare besides",
         flavour.title,
         gpus(flavour.total),
         gpus(flavour.busy),
@@ -115,7 +115,7 @@ pub fn fleet_key() -> AnyView {
         ("c-own", "own quota"),
         ("c-borrowed", "borrowed"),
         ("c-note", "notebooks"),
-        ("c-bad", "broken"),
+        ("c-bad", "out of use"),
         ("c-free", "free"),
         ("c-spare", "spare"),
     ])

@@ -63,6 +63,13 @@ impl Field<'_> {
     }
 }
 
+/// What was refused about a form as a whole; nothing when nothing was.
+pub fn form_error(errors: &[FieldError]) -> Option<AnyView> {
+    let refused = errors.iter().find(|error| error.field == "form")?;
+    let text = super::capital(&refused.message);
+    Some(view! { <p class="notice bad" role="alert">{text}"."</p> }.into_any())
+}
+
 /// The error beside a field; nothing when there is none.
 pub fn field_error(id: &str, messages: &[String]) -> Option<impl IntoView + use<>> {
     (!messages.is_empty()).then(|| {

@@ -17,7 +17,7 @@ pub use badge::{badge, row_badge};
 pub use bar::{by_size, fleet_bar, fleet_key, quota_bar, quota_key};
 pub use blocks::{Block, Mark, block_svg, card_key};
 pub use card::{blank, fact, facts};
-pub use field::{Field, choice, text_field};
+pub use field::{Field, choice, form_error, text_field};
 pub use head::PageHead;
 pub use number::{amount, capital, count, gpu_hours, gpus, plural, price, rounded};
 pub use rail::{Frame, rail};

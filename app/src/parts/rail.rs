@@ -4,6 +4,7 @@ use super::{count, exact, zone_name};
 use crate::forms;
 use crate::islands::Live;
 use crate::url::{QueueUrl, Url};
+use contract::Role;
 use control::Actor;
 use jiff::Timestamp;
 use leptos::prelude::*;
@@ -12,6 +13,8 @@ use leptos::prelude::*;
 pub struct Frame {
     /// Jobs in the list behind the Queue link; `None` = not known now.
     pub queued: Option<u64>,
+    /// Reclaims that wait for an answer of the one who looks; `None` = not known now.
+    pub reclaims: Option<u64>,
     /// The page's now.
     pub now: Timestamp,
     /// How fast the clock runs.
@@ -35,6 +38,12 @@ pub fn rail(actor: &Actor, here: Option<&Url>, frame: &Frame) -> AnyView {
     let queued = frame
         .queued
         .map(|n| view! { <span class="count" data-live="queued">{count(n)}</span> });
+    // There also when it is nought, so that a look at the page again has a place for it.
+    let reclaims = frame.reclaims.map(|n| {
+        let for_you =
+            (n > 0).then(|| view! { {count(n)}<span class="sr">" for you to answer"</span> });
+        view! { <span class="count" data-live="reclaims-for-you">{for_you}</span> }.into_any()
+    });
     let plain: Option<AnyView> = None;
     let link = |url: Url, word: &'static str, extra: Option<AnyView>| {
         let current = here
@@ -50,12 +59,29 @@ pub fn rail(actor: &Actor, here: Option<&Url>, frame: &Frame) -> AnyView {
             queued.map(IntoAny::into_any),
         ),
         link(Url::Map(crate::url::MapUrl::default()), "Map", None),
+        link(
+            Url::Holds {
+                on: None,
+                what: None,
+            },
+            "Holds",
+            None,
+        ),
     ];
     let money = [
         link(Url::Quotas { flavour: None }, "Quotas", None),
+        link(Url::Limits { team: None }, "Limits", None),
+        link(Url::Reclaims { after: None }, "Reclaims", reclaims),
         link(Url::Bills { month: None }, "Bills", plain),
     ];
     let own = [link(Url::Tokens, "API tokens", None)];
+    let admin = actor.has(Role::Admin).then(|| {
+        let policies = link(Url::Policies { change: None }, "Policies", None);
+        view! {
+            <p class="group" id="rail-admin">"Admin"</p>
+            <ul aria-labelledby="rail-admin">{policies}</ul>
+        }
+    });
     let speed = (frame.speed != 1).then(|| {
         view! { <span class="q">"demo clock at "{count(frame.speed.into())}"x"</span> }
     });
@@ -66,6 +92,7 @@ pub fn rail(actor: &Actor, here: Option<&Url>, frame: &Frame) -> AnyView {
                 <ul>{first.into_iter().collect_view()}</ul>
                 <p class="group" id="rail-money">"Teams and money"</p>
                 <ul aria-labelledby="rail-money">{money.into_iter().collect_view()}</ul>
+                {admin}
                 <p class="group" id="rail-own">"Yours"</p>
                 <ul aria-labelledby="rail-own">{own.into_iter().collect_view()}</ul>
             </nav>
@@ -98,6 +125,10 @@ fn same_place(here: &Url, link: &Url) -> bool {
         Url::Bills { .. } | Url::Bill { .. } => 4,
         Url::Tokens => 5,
         Url::SignIn { .. } => 6,
+        Url::Reclaims { .. } | Url::Reclaim(_) => 7,
+        Url::Holds { .. } => 8,
+        Url::Limits { .. } => 9,
+        Url::Policies { .. } => 10,
     };
     place(here) == place(link)
 }
