@@ -4,6 +4,7 @@ mod support;
 
 use contract::{LimitSet, SetLimits, SetPolicy};
 use control::ServiceError;
+use std::time::Duration;
 use support::{fields, fine_tune, house};
 
 fn policy(value: &str, version: u64) -> SetPolicy {
@@ -75,6 +76,31 @@ async fn a_policy_that_a_colleague_has_changed_is_not_changed_unseen() {
     let lead = house.person("fraud-ml.lead").await;
     let refused = house.control.admin(&lead).err();
     assert!(matches!(refused, Some(ServiceError::Forbidden(_))));
+}
+
+/// The clock is held, so that no later cycle comes to the help of an answer that was forgotten.
+#[tokio::test]
+async fn a_change_that_overtakes_a_cycle_is_answered_all_the_same() {
+    let house = house().await;
+    let admin = house.person("admin").await;
+    let admin = house.control.admin(&admin).expect("an admin");
+    for version in 0..60 {
+        let change = policy(["6m", "7m"][version as usize % 2], version);
+        let mut changes = house.control.changes();
+        let first = admin.set_policy("grace", &change);
+        // The first is on record, and its cycle is being planned: the second makes that plan void.
+        let second = async {
+            changes.recv().await.expect("the first");
+            admin.set_policy("minimum_run", &change).await
+        };
+        let both = async { tokio::join!(first, second) };
+        let both = tokio::time::timeout(Duration::from_secs(60), both).await;
+        let (first, second) = both.expect("no answer is forgotten");
+        for answer in [first, second] {
+            assert_eq!(answer.expect("changed").version, version + 1);
+        }
+        house.control.settled().await;
+    }
 }
 
 #[tokio::test]

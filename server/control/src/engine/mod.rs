@@ -26,7 +26,7 @@ use crate::clock::{Clock, Stopwatch};
 use crate::gauges::Gauges;
 use crate::store::{KeyedSubmit, Obstacle, StoreError, Transaction, Writer};
 use crate::{Change, ServiceError};
-use scheduler::{Command, JobId, Millis, PersonId, Refusal};
+use scheduler::{Command, JobId, Millis, PersonId, Refusal, State};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -380,9 +380,7 @@ impl Engine {
         mailbox: &mut mpsc::Receiver<Ask>,
         batch: &mut Batch,
     ) -> Result<(), StoreError> {
-        let base = self.core.begin_cycle();
-        let mut waits = std::mem::take(&mut self.replies.next);
-        self.replies.seen.append(&mut waits);
+        let base = self.begin_cycle();
         let mut planning = Planning::begin(Arc::clone(&base), at);
         let mut open = true;
         let plan = loop {
@@ -396,12 +394,20 @@ impl Engine {
             }
         };
         if !self.core.planned(plan, base, batch) {
-            let base = self.core.begin_cycle();
+            let base = self.begin_cycle();
             let mut planning = Planning::begin(Arc::clone(&base), at);
             let plan = planning.end(&self.gauges).await;
             self.core.planned(plan, base, batch);
         }
         Ok(())
+    }
+
+    /// A cycle begins, and every answer that waited for one is its own now: also that of a cycle made anew, which answers what
+    /// overtook the first.
+    fn begin_cycle(&mut self) -> Arc<State> {
+        let Replies { next, seen } = &mut self.replies;
+        seen.append(next);
+        self.core.begin_cycle()
     }
 
     /// Decides what was asked, at one time, writes it with all that was gathered before, and answers.
