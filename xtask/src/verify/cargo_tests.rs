@@ -1,18 +1,22 @@
 //! All Rust tests, counted.
 //!
 //! A test that cannot run here (a public trace is not there) says so in a line `skipped: NAME: why` and returns; such a test is
-//! counted as skipped, not as passed.
+//! counted as skipped, not as passed. A test that never ends is ended, and fails by its name.
 
 use std::collections::BTreeSet;
 use std::env;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use super::Tally;
 use crate::failure::Failure;
 use crate::place::Place;
-use crate::run::cargo;
+use crate::run::{cargo, run};
 
 /// What the whole output told.
 #[derive(Default)]
@@ -20,7 +24,12 @@ struct Reading {
     tally: Tally,
     skipped: BTreeSet<String>,
     failed: Vec<String>,
+    /// Tests of which the runner has said that they are long at it.
+    long: BTreeSet<String>,
 }
+
+/// The longest that no test may end: ten times the slowest one on two busy cores.
+const STUCK_AFTER: Duration = Duration::from_secs(600);
 
 /// The seed of all properties (proptest's own variable).
 const SEED: &str = "PROPTEST_RNG_SEED";
@@ -35,6 +44,13 @@ pub fn run_all(place: &Place) -> Result<Tally, Failure> {
         deed: "cargo test".into(),
         how,
     };
+    // Apart from the run, so that no compiler's silence is taken for a test that is stuck.
+    let mut build = cargo(&place.root);
+    build.args(["test", "--no-run"]);
+    if let Err(failure) = run("building the tests", build) {
+        eprintln!("    {failure}");
+        return Ok(Tally::FAILED);
+    }
     let mut test = cargo(&place.root);
     // One verdict for one state of the code: here the random lives come from one seed, unless another one is given. A plain
     // `cargo test` draws new ones.
@@ -43,15 +59,26 @@ pub fn run_all(place: &Place) -> Result<Tally, Failure> {
     }
     // What passing tests print is wanted too: the skipped ones say so there.
     test.args(["test", "--no-fail-fast", "--", "--show-output"])
-        .stdout(Stdio::piped());
+        .stdout(Stdio::piped())
+        .process_group(0);
     let mut child = test.spawn().map_err(|e| failed(e.to_string()))?;
     let mut reading = Reading::default();
     if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n') {
-            let line = line.map_err(|e| failed(e.to_string()))?;
-            let line = String::from_utf8_lossy(&line);
-            writeln!(log, "{line}").map_err(Failure::disk("write", &path))?;
-            reading.take(&line);
+        let lines = lines_of(stdout);
+        loop {
+            match lines.recv_timeout(STUCK_AFTER) {
+                Ok(line) => {
+                    let line = line.map_err(|e| failed(e.to_string()))?;
+                    writeln!(log, "{line}").map_err(Failure::disk("write", &path))?;
+                    reading.take(&line);
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    reading.stuck();
+                    end_group(&child);
+                    break;
+                }
+            }
         }
     }
     let status = child.wait().map_err(|e| failed(e.to_string()))?;
@@ -68,6 +95,7 @@ pub fn run_all(place: &Place) -> Result<Tally, Failure> {
         }
     }
     let mut tally = reading.tally();
+    tally.failed = tally.failed.max(reading.failed.len());
     if !status.success() && tally.failed == 0 {
         // It did not compile, or a test binary died.
         tally += Tally::FAILED;
@@ -81,7 +109,43 @@ pub fn run_all(place: &Place) -> Result<Tally, Failure> {
     Ok(tally)
 }
 
+/// What it writes, line by line, read by a thread of its own so that silence can be timed.
+fn lines_of(stdout: impl Read + Send + 'static) -> mpsc::Receiver<io::Result<String>> {
+    let (tell, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = line.map(|line| String::from_utf8_lossy(&line).into_owned());
+            if tell.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// Ends a child that leads a process group, with all that it started: the test runner, and what is stuck in it.
+fn end_group(child: &Child) {
+    let group = format!("-{}", child.id());
+    let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
+    if !killed.is_ok_and(|status| status.success()) {
+        eprintln!("    process group {group} could not be ended; way out: `kill -KILL -- {group}`");
+    }
+}
+
 impl Reading {
+    /// No test has ended for too long: those that are at it have failed.
+    fn stuck(&mut self) {
+        let minutes = STUCK_AFTER.as_secs() / 60;
+        let mut names: Vec<_> = std::mem::take(&mut self.long).into_iter().collect();
+        if names.is_empty() {
+            names.push("a test without a name".to_owned());
+        }
+        let stuck = names
+            .iter()
+            .map(|name| format!("{name} (nothing ended for {minutes} min)"));
+        self.failed.extend(stuck);
+    }
+
     fn take(&mut self, line: &str) {
         if let Some(counts) = line.strip_prefix("test result: ") {
             self.tally += Tally {
@@ -91,11 +155,15 @@ impl Reading {
             };
         } else if let Some(name) = line.strip_prefix("skipped: ") {
             self.skipped.insert(name.to_owned());
-        } else if let Some(name) = line
-            .strip_prefix("test ")
-            .and_then(|rest| rest.strip_suffix(" ... FAILED"))
-        {
-            self.failed.push(name.to_owned());
+        } else if let Some(test) = line.strip_prefix("test ") {
+            if let Some(name) = test.strip_suffix(" has been running for over 60 seconds") {
+                self.long.insert(name.to_owned());
+            } else if let Some((name, verdict)) = test.split_once(" ... ") {
+                self.long.remove(name);
+                if verdict == "FAILED" {
+                    self.failed.push(name.to_owned());
+                }
+            }
         }
     }
 
@@ -146,6 +214,41 @@ mod tests {
             }
         );
         assert_eq!(reading.failed, ["engine::a_gang_waits"]);
+    }
+
+    #[test]
+    fn a_test_that_never_ends_fails_by_its_name() {
+        let mut reading = reading(&[
+            "test settings::grace has been running for over 60 seconds",
+            "test settings::notice has been running for over 60 seconds",
+            "test settings::grace ... ok",
+        ]);
+        reading.stuck();
+        assert_eq!(
+            reading.failed,
+            ["settings::notice (nothing ended for 10 min)"]
+        );
+    }
+
+    #[test]
+    fn what_leads_a_group_is_ended_with_all_that_it_started() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "sleep 600 & echo begun; wait"])
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .expect("a shell");
+        let lines = lines_of(shell.stdout.take().expect("piped"));
+        let begun = lines.recv().expect("a line").expect("read");
+        assert_eq!(begun, "begun");
+        end_group(&shell);
+        // The sleep held the other end, too: it closes when both are gone.
+        assert!(
+            lines
+                .recv_timeout(Duration::from_secs(60))
+                .is_err_and(|e| e == mpsc::RecvTimeoutError::Disconnected)
+        );
+        assert!(!shell.wait().expect("ended").success());
     }
 
     #[test]
