@@ -22,6 +22,8 @@ export default defineConfig({
   // One server and two cores: side by side the tests would only measure each other.
   workers: 1,
   timeout: 180_000,
+  // A browser that hangs ends the run, with the tests named that were left.
+  globalTimeout: 1_500_000,
   expect: { timeout: 30_000 },
   reporter: "list",
   use: {
