@@ -13,7 +13,7 @@
 //! Nobody lends what it uses, nor beyond its limit. A cohort lends what is its own nominal. A cohort's lending limit is
 //! looked at when a loan is made. No other scheduler keeps this; Kueue and KAI know totals alone.
 
-use crate::{CohortId, FlavourId, MilliGpu, State, TeamId};
+use crate::{Cohort, CohortId, FlavourId, MilliGpu, State, Team, TeamId};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -90,6 +90,48 @@ fn apportion(amount: u64, weights: &[u64]) -> Vec<u64> {
     parts.iter().map(|part| part * unit).collect()
 }
 
+/// The teams that may lend to one of them. A change of one team's charge concerns no others, and there may be thousands.
+struct Tree<'a> {
+    /// `None` = one team that stands alone.
+    root: Option<&'a CohortId>,
+    /// The root of each cohort.
+    roots: BTreeMap<&'a CohortId, &'a CohortId>,
+    teams: Vec<&'a Team>,
+}
+
+impl<'a> Tree<'a> {
+    /// `None` for a team that is not there any more.
+    fn around(state: &'a State, team: &TeamId) -> Option<Self> {
+        let top = |mut cohort: &'a Cohort| {
+            while let Some(above) = cohort.parent.as_ref().and_then(|id| state.cohorts.get(id)) {
+                cohort = above;
+            }
+            &cohort.id
+        };
+        let roots: BTreeMap<_, _> = state
+            .cohorts
+            .values()
+            .map(|cohort| (&cohort.id, top(cohort)))
+            .collect();
+        let root_of = |team: &Team| roots.get(team.cohort.as_ref()?).copied();
+        let own = state.teams.get(team)?;
+        let root = root_of(own);
+        let teams = match root {
+            None => vec![own],
+            Some(_) => state
+                .teams
+                .values()
+                .filter(|team| root_of(team) == root)
+                .collect(),
+        };
+        Some(Self { root, roots, teams })
+    }
+
+    fn has(&self, cohort: &CohortId) -> bool {
+        self.root.is_some() && self.roots.get(cohort).copied() == self.root
+    }
+}
+
 /// A node of the quota tree as a lender.
 struct Node {
     lender: Lender,
@@ -108,13 +150,15 @@ struct Forest {
 }
 
 impl Forest {
-    fn of(state: &State, flavour: &FlavourId) -> Self {
-        let ids: Vec<&CohortId> = state.cohorts.keys().collect();
+    /// Of the whole fleet, or of these teams with the cohorts of their tree.
+    fn of(state: &State, flavour: &FlavourId, part: Option<&Tree<'_>>) -> Self {
+        let within = |cohort: &&Cohort| part.is_none_or(|tree| tree.has(&cohort.id));
+        let cohorts: Vec<&Cohort> = state.cohorts.values().filter(within).collect();
         let above = |id: &Option<CohortId>| {
             let id = id.as_ref()?;
-            ids.binary_search(&id).ok()
+            cohorts.binary_search_by(|cohort| cohort.id.cmp(id)).ok()
         };
-        let cohorts = state.cohorts.values().map(|cohort| {
+        let inner = cohorts.iter().map(|cohort| {
             let quota = cohort.quotas.get(flavour);
             Node {
                 lender: Lender::Cohort(cohort.id.clone()),
@@ -124,7 +168,7 @@ impl Forest {
                 out: quota.and_then(|quota| quota.lending_limit.map(|limit| limit.0)),
             }
         });
-        let teams = state.teams.values().map(|team| {
+        let leaf = |team: &Team| {
             let quota = team.quotas.get(flavour).copied().unwrap_or_default();
             let unused = quota.nominal.minus(state.charged(&team.id, flavour));
             let lends = quota.lending_limit.unwrap_or(unused).min(unused);
@@ -136,10 +180,12 @@ impl Forest {
                 lent: 0,
                 out: None,
             }
-        });
-        Self {
-            nodes: cohorts.chain(teams).collect(),
-        }
+        };
+        let nodes = match part {
+            None => inner.chain(state.teams.values().map(leaf)).collect(),
+            Some(tree) => inner.chain(tree.teams.iter().copied().map(leaf)).collect(),
+        };
+        Self { nodes }
     }
 
     fn index(&self, lender: &Lender) -> Option<usize> {
@@ -240,35 +286,47 @@ pub(crate) fn settle_charge(state: &mut State, team: &TeamId, flavour: &FlavourI
     if even && !rows.any(|(_, row)| row.iter().any(|loan| of_team(loan) || orphan(loan))) {
         return;
     }
-    settle(state, flavour);
+    settle(state, flavour, Some(team));
 }
 
 /// Brings the rows of all flavours in line after the tree or a quota has changed.
 pub(crate) fn settle_all(state: &mut State) {
     let flavours: Vec<FlavourId> = state.flavours.keys().cloned().collect();
-    flavours.iter().for_each(|flavour| settle(state, flavour));
+    flavours
+        .iter()
+        .for_each(|flavour| settle(state, flavour, None));
 }
 
-fn settle(state: &mut State, flavour: &FlavourId) {
-    let borrowed: BTreeMap<TeamId, u64> = state
-        .charged
-        .keys()
-        .map(|team| {
-            (
-                team,
-                state
-                    .charged(team, flavour)
-                    .minus(state.nominal(team, flavour)),
-            )
-        })
-        .filter(|&(_, borrowed)| borrowed > MilliGpu::ZERO)
-        .map(|(team, borrowed)| (team.clone(), borrowed.0))
-        .collect();
-    let mut rows = state.loans.remove(flavour).unwrap_or_default();
-    if borrowed.is_empty() {
-        return;
-    }
-    let mut forest = Forest::of(state, flavour);
+/// Of one team's tree, or of all.
+fn settle(state: &mut State, flavour: &FlavourId, around: Option<&TeamId>) {
+    let mut all = state.loans.remove(flavour).unwrap_or_default();
+    let tree = around.and_then(|team| Tree::around(state, team));
+    let of_teams = |teams: &mut dyn Iterator<Item = &TeamId>| -> BTreeMap<TeamId, u64> {
+        let over = |team: &TeamId| {
+            state
+                .charged(team, flavour)
+                .minus(state.nominal(team, flavour))
+        };
+        teams
+            .map(|team| (team, over(team)))
+            .filter(|&(_, borrowed)| borrowed > MilliGpu::ZERO)
+            .map(|(team, borrowed)| (team.clone(), borrowed.0))
+            .collect()
+    };
+    let (borrowed, mut rows) = match &tree {
+        None => (
+            of_teams(&mut state.charged.keys()),
+            std::mem::take(&mut all),
+        ),
+        Some(tree) => (
+            of_teams(&mut tree.teams.iter().map(|team| &team.id)),
+            tree.teams
+                .iter()
+                .filter_map(|team| all.remove_entry(&team.id))
+                .collect(),
+        ),
+    };
+    let mut forest = Forest::of(state, flavour, tree.as_ref());
     rows.retain(|team, _| borrowed.contains_key(team));
     for (team, row) in &mut rows {
         let over = sum(row).saturating_sub(borrowed[team]);
@@ -304,7 +362,10 @@ fn settle(state: &mut State, flavour: &FlavourId) {
         }
         rows.insert(team.clone(), as_row(&loans));
     }
-    state.loans.insert(flavour.clone(), rows);
+    all.append(&mut rows);
+    if !all.is_empty() {
+        state.loans.insert(flavour.clone(), all);
+    }
 }
 
 fn as_row(loans: &BTreeMap<Lender, u64>) -> Vec<Loan> {
@@ -359,7 +420,7 @@ pub(crate) fn check(state: &State) -> Result<(), String> {
                 *lent.entry(&loan.from).or_default() += loan.gpus;
             }
         }
-        for node in Forest::of(state, flavour).nodes {
+        for node in Forest::of(state, flavour, None).nodes {
             let lent = lent.get(&node.lender).copied().unwrap_or_default();
             if lent.0 > node.most {
                 return Err(format!(

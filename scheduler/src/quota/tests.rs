@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{Cohort, Flavour, Limits, Team};
+use std::collections::BTreeSet;
 
 const H100: &str = "h100";
 
@@ -171,4 +172,38 @@ fn shortage_is_told_where_it_is() {
     assert_eq!(at("b", 6), "team", "b may borrow no more than 4");
     let borrowers = tree.borrowers(0, 0);
     assert_eq!(borrowers, [("a".into(), MilliGpu::gpus(3))]);
+}
+
+#[test]
+fn a_change_of_one_team_leaves_the_ledger_as_looking_at_all_trees_would() {
+    let mut state = tree(&[
+        ("r", None, [Some(4), NO, NO], None),
+        ("x", Some("r"), [NO, NO, Some(3)], None),
+        ("s", None, [NO, NO, NO], None),
+        ("a", Some("x"), [Some(5), NO, Some(3)], Some(0)),
+        ("b", Some("x"), [Some(4), NO, NO], Some(0)),
+        ("c", Some("r"), [Some(3), NO, NO], Some(0)),
+        ("d", Some("s"), [Some(6), NO, NO], Some(0)),
+        ("e", Some("s"), [Some(2), NO, NO], Some(0)),
+        ("f", None, [Some(2), NO, NO], Some(0)),
+    ]);
+    let mut loans = BTreeSet::new();
+    let mut drawn = 20_261_130_u64;
+    // Charges beyond what there is make parts that are nobody's, in either tree.
+    for step in 0..2_000 {
+        // Knuth's MMIX numbers; the upper bits are the varied ones.
+        drawn = drawn
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let team = ["a", "b", "c", "d", "e", "f"][(drawn >> 33) as usize % 6];
+        let charged = MilliGpu((drawn >> 40) % 13 * 500 + (drawn >> 50) % 3);
+        let charges = state.charged.entry(team.into()).or_default();
+        charges.insert(H100.into(), charged);
+        crate::ledger::settle_charge(&mut state, &team.into(), &H100.into());
+        let mut whole = state.clone();
+        crate::ledger::settle_all(&mut whole);
+        assert_eq!(state.loans, whole.loans, "step {step}: {team} {charged}");
+        loans.insert(format!("{:?}", state.loans));
+    }
+    assert!(loans.len() > 200, "{} ledgers only", loans.len());
 }
