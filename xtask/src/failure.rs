@@ -91,7 +91,9 @@ pub enum Failure {
         path: PathBuf,
     },
     /// The command line is not understood.
-    #[error("unknown command `{0}`; there are: cargo demo, cargo verify, cargo bundle")]
+    #[error(
+        "unknown command `{0}`; there are: cargo demo, cargo verify, cargo bundle, cargo xtask sim, cargo xtask bench"
+    )]
     Usage(String),
 }
 

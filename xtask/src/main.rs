@@ -4,6 +4,7 @@
 //! - `cargo bundle`: the browser's part alone, into `target/site`.
 //! - `cargo verify`: all checks and tests, with a closing count.
 //! - `cargo xtask sim [--seeds N] [--events M] [--from SEED]`: many seeded lives of the engine under faults, each twice.
+//! - `cargo xtask bench [--growth | ROW]`: how long the engine takes, in one table; with `--growth`, how that grows.
 //!
 //! A library does the work of the wasm-bindgen program, since its version is then the lockfile's own; programs come from npm
 //! where they are small to fetch; nothing is downloaded by hand. Deliberately absent: a watch mode, a release upload.
@@ -48,16 +49,17 @@ fn dispatch(args: &[String]) -> Result<ExitCode, Failure> {
     match command {
         "demo" => demo::demo(&place, flags).map(|()| ExitCode::SUCCESS),
         "bundle" => bundle::bundle(&place).map(|_| ExitCode::SUCCESS),
-        "sim" => sim(&place, flags),
+        "sim" => example(&place, "trial", flags),
+        "bench" => example(&place, "bench", flags),
         "verify" => Ok(verify::verify(&place)),
         other => Err(Failure::Usage(other.to_owned())),
     }
 }
 
-/// Lives in release, since there are many; its exit code is the answer.
-fn sim(place: &Place, flags: &[String]) -> Result<ExitCode, Failure> {
-    let mut lives = run::cargo(&place.root);
-    let trial = ["--package", "simulation", "--example", "trial", "--"];
-    lives.args(["run", "--release"]).args(trial).args(flags);
-    run::run("cargo run --example trial", lives).map(|()| ExitCode::SUCCESS)
+/// A program of the simulation, in release, since it has much to do; its exit code is the answer.
+fn example(place: &Place, name: &str, flags: &[String]) -> Result<ExitCode, Failure> {
+    let mut program = run::cargo(&place.root);
+    program.args(["run", "--release", "--package", "simulation", "--example"]);
+    program.args([name, "--"]).args(flags);
+    run::run(&format!("cargo run --example {name}"), program).map(|()| ExitCode::SUCCESS)
 }
