@@ -5,11 +5,12 @@ use crate::failure::{self, steps_on};
 use crate::hold;
 use crate::lifecycle::{Next, Step, next};
 use crate::limit::recount;
+use crate::notebook;
 use crate::standby::{note_health, note_node};
 use crate::{
-    Allocation, Checkpoint, CohortId, Event, Fact, FlavourId, FreeNode, Hold, HoldScope, Job,
-    JobId, JobSpec, Load, MilliGpu, Millis, Node, NodeId, PersonId, Phase, Placement, PodPlace,
-    State, StopCause, StopRequest, TeamId,
+    Activity, Allocation, Checkpoint, CohortId, Event, Fact, FlavourId, FreeNode, Hold, HoldScope,
+    Job, JobId, JobSpec, Load, MilliGpu, Millis, Node, NodeId, PersonId, Phase, Placement,
+    PodPlace, State, StopCause, StopRequest, TeamId,
 };
 use crate::{change, ledger, past_use, setting};
 use std::sync::Arc;
@@ -119,6 +120,7 @@ pub fn apply(state: &mut State, event: &Event) {
             job.launch_failures = 0;
             if let Some(allocation) = &mut job.allocation {
                 (allocation.started, allocation.stepped) = (Some(at), Some(at));
+                allocation.activity = Activity::active(at);
             }
         }),
         Fact::CheckpointStarted { job, .. } => step(state, *job, Step::Save, |job| {
@@ -188,6 +190,11 @@ pub fn apply(state: &mut State, event: &Event) {
         | Fact::PodSucceeded { .. }
         | Fact::PodsLost { .. }
         | Fact::TimeLimitExtended { .. } => failure::fold(state, at, &event.fact),
+        Fact::ActivityStopped { .. }
+        | Fact::ActivityResumed { .. }
+        | Fact::IdleWarned { .. }
+        | Fact::NotebookSuspended { .. }
+        | Fact::NotebookResumed { .. } => notebook::fold(state, at, &event.fact),
         Fact::JobEnded { job, end, .. } => {
             claim::fulfil(state, *job);
             failure::ended(state, *job, *end);
@@ -263,6 +270,7 @@ fn submit(state: &mut State, at: Millis, id: JobId, owner: &PersonId, spec: &Arc
         evictions: Vec::new(),
         no_claim_before: None,
         recovery: None,
+        suspended: None,
     };
     remember_turn(state, &job);
     recount(state, &job, Load::default(), Load::of(&job));
@@ -341,6 +349,7 @@ fn admit(state: &mut State, at: Millis, id: JobId, attempt: u32, placement: &Arc
             gone: Vec::new(),
             no_step_since: None,
             stepped: None,
+            activity: Activity::default(),
         });
     });
     for &pod in &placement.pods {
@@ -497,6 +506,8 @@ fn requeue(state: &mut State, at: Millis, id: JobId, not_before: Option<Millis>)
                 StopCause::Person { .. }
                 | StopCause::TimeLimit
                 | StopCause::Drained { .. }
+                | StopCause::Idle { .. }
+                | StopCause::Suspend { .. }
                 | StopCause::Reclaim { .. },
             )
             | None => {}

@@ -27,6 +27,24 @@ pub enum Command {
         /// In their words.
         why: Option<String>,
     },
+    /// Suspend a notebook: it gives its GPUs back and keeps its place on record.
+    Suspend {
+        /// Which.
+        job: JobId,
+        /// Who asks.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
+    /// Let a suspended notebook wait for its start again, in its first order.
+    Resume {
+        /// Which.
+        job: JobId,
+        /// Who asks.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
     /// Change a node's health.
     SetHealth {
         /// Which.
@@ -202,6 +220,13 @@ pub enum Report {
     },
     /// Its steps go on.
     Stepped,
+    /// A notebook does nothing since then; told once.
+    Idle {
+        /// When it last did something.
+        since: Millis,
+    },
+    /// It does something again.
+    Active,
     /// One pod has ended by itself, well, before the others.
     PodSucceeded {
         /// Which of the gang's pods.
@@ -256,6 +281,15 @@ pub enum Refusal {
     /// A stop is under way already.
     #[error("job {0} is being stopped already")]
     AlreadyStopping(JobId),
+    /// Another kind of job.
+    #[error("job {0} is no notebook: hold it, or cancel it")]
+    NotNotebook(JobId),
+    /// It is suspended already.
+    #[error("job {0} is suspended already: resume it when it is needed")]
+    AlreadySuspended(JobId),
+    /// There is nothing to resume.
+    #[error("job {0} is not suspended: it waits or runs")]
+    NotSuspended(JobId),
     /// A word about an attempt that is over.
     #[error("job {job} is at attempt {current}, not {given}: the report came too late")]
     StaleAttempt {

@@ -12,6 +12,7 @@ use crate::failure;
 use crate::hold;
 use crate::lifecycle::{Next, Step, next};
 use crate::limit::may_wait;
+use crate::notebook;
 use crate::room::{MAX_CARDS, MAX_PODS};
 use crate::setting;
 use crate::{
@@ -38,6 +39,10 @@ pub fn decide(state: &State, command: &Command, now: Millis) -> Result<Vec<Event
     let facts = match command {
         Command::Submit { owner, spec } => submit(state, owner, spec)?,
         Command::Cancel { job, by, why } => cancel(state, live(state, *job)?, by, why.as_ref())?,
+        Command::Suspend { job, by, why } => {
+            notebook::suspend(state, live(state, *job)?, by, why.as_ref())?
+        }
+        Command::Resume { job, by, why } => notebook::resume(live(state, *job)?, by, why.as_ref())?,
         Command::SetHealth { node, health, why } => set_health(state, *node, *health, why, now)?,
         Command::Silent { node, since } => failure::silent(state, *node, *since)?,
         Command::Heard { node } => failure::heard(state, *node)?,
@@ -353,6 +358,10 @@ fn take_report(
             fits(Step::Tell)?;
             failure::told(job, allocation, report, now).ok_or(out_of_place)
         }
+        Report::Idle { .. } | Report::Active => {
+            fits(Step::Tell)?;
+            notebook::told(job, allocation, report, now).ok_or(out_of_place)
+        }
         Report::CheckpointStarted { progress } => {
             // One that is durable already, told again, is no new one.
             let is_old = job
@@ -476,6 +485,8 @@ fn stopped(state: &State, job: &Job, now: Millis) -> Vec<Fact> {
         | StopCause::NodeLost { .. }
         | StopCause::Stalled { .. }
         | StopCause::Drained { .. }
+        | StopCause::Idle { .. }
+        | StopCause::Suspend { .. }
         | StopCause::Reclaim { .. }
         | StopCause::Exited { .. } => None,
     };
@@ -484,6 +495,7 @@ fn stopped(state: &State, job: &Job, now: Millis) -> Vec<Fact> {
         attempt: job.attempt,
         not_before,
     });
+    facts.extend(notebook::after_stop(job));
     facts
 }
 
@@ -504,6 +516,7 @@ fn tick(state: &State, now: Millis) -> Vec<Fact> {
             Phase::Running if stalls && !over => {
                 facts.extend(failure::stall(state, job, now, &mut quarantined));
             }
+            Phase::Running if !over => facts.extend(notebook::on_time(state, job, now)),
             _ => facts.extend(on_time(job, now)),
         }
     }

@@ -62,6 +62,18 @@ pub enum StopCause {
         /// By whom.
         by: PersonId,
     },
+    /// A notebook that did nothing for too long: it is suspended.
+    Idle {
+        /// Since when.
+        since: Millis,
+    },
+    /// A person suspends a notebook.
+    Suspend {
+        /// Who.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
+    },
     /// It makes room for an owner.
     Reclaim {
         /// By which claim.
@@ -229,6 +241,49 @@ pub enum Fact {
         job: JobId,
         /// Its attempt.
         attempt: u32,
+    },
+    /// A notebook does nothing since then.
+    ActivityStopped {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// Since when.
+        since: Millis,
+    },
+    /// It does something again.
+    ActivityResumed {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+    },
+    /// Its people are told when it will be suspended, if it goes on doing nothing.
+    IdleWarned {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// When.
+        suspend_at: Millis,
+    },
+    /// A notebook is suspended: it has nothing, keeps its place on record, and is in no line.
+    NotebookSuspended {
+        /// Which.
+        job: JobId,
+        /// By whom; `None` = by the idle rule.
+        by: Option<PersonId>,
+        /// In their words.
+        why: Option<String>,
+    },
+    /// It waits in the line again, with its first submit time.
+    NotebookResumed {
+        /// Which.
+        job: JobId,
+        /// By whom.
+        by: PersonId,
+        /// In their words.
+        why: Option<String>,
     },
     /// One pod has ended by itself, well: its place is held no longer. The others go on; no gang is broken by it.
     PodSucceeded {
@@ -427,6 +482,11 @@ impl Fact {
             | Self::GangStarted { job, .. }
             | Self::StepsStopped { job, .. }
             | Self::StepsResumed { job, .. }
+            | Self::ActivityStopped { job, .. }
+            | Self::ActivityResumed { job, .. }
+            | Self::IdleWarned { job, .. }
+            | Self::NotebookSuspended { job, .. }
+            | Self::NotebookResumed { job, .. }
             | Self::PodSucceeded { job, .. }
             | Self::Interrupted { job, .. }
             | Self::PodsLost { job, .. }

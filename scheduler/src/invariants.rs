@@ -8,6 +8,7 @@
 //!   is charged beyond that, and lies on its newest admissions.
 //! - The ledger of who borrows from whom: rows add up to what is borrowed, and nobody lends what it uses.
 //! - What is said of claims in `claim::holds`, and of holds in `hold`.
+//! - What is said of notebooks in `notebook`.
 //! - The lists beside the jobs (the queue, due times, the order of admissions) say what the jobs say.
 
 use crate::{FlavourId, FreeNode, Job, JobId, MilliGpu, NodeId, Phase, State, TeamId};
@@ -27,6 +28,7 @@ pub fn check(state: &State) -> Result<(), String> {
     crate::failure::check(state)?;
     crate::depend::check(state)?;
     crate::limit::check(state)?;
+    crate::notebook::check(state)?;
     check_lists(state)
 }
 

@@ -2,8 +2,8 @@
 
 use crate::state::Turn;
 use crate::{
-    Dependency, Eviction, FlavourId, Hold, JobId, MilliGpu, Millis, Name, NodeId, PersonId, Policy,
-    Reclaim, StopCause, TeamId,
+    Activity, Dependency, Eviction, FlavourId, Hold, JobId, MilliGpu, Millis, Name, NodeId,
+    PersonId, Policy, Reclaim, StopCause, Suspension, TeamId,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -226,6 +226,9 @@ pub struct Allocation {
     /// When steps last went on after a silence, or a save was durable: no later word tells of an earlier silence.
     #[serde(default)]
     pub stepped: Option<Millis>,
+    /// What a notebook was last told to do.
+    #[serde(default)]
+    pub activity: Activity,
 }
 
 /// A pod of a live gang that is held no longer.
@@ -329,6 +332,9 @@ pub struct Job {
     /// It keeps its nodes while others are found in place of those that it lost.
     #[serde(default)]
     pub recovery: Option<Recovery>,
+    /// A notebook that gave its GPUs back, and is in no line until somebody resumes it.
+    #[serde(default)]
+    pub suspended: Option<Suspension>,
 }
 
 impl Job {
@@ -364,7 +370,12 @@ impl Job {
             }
             Phase::Running => {
                 let stalls = self.stalls_at(policy);
-                stalls.into_iter().chain(self.runs_until()).min()
+                let idle = self.allocation.as_ref()?.activity.due(policy);
+                stalls
+                    .into_iter()
+                    .chain(self.runs_until())
+                    .chain(idle)
+                    .min()
             }
             Phase::Reclaiming => {
                 let grace = self.reclaim.map(|reclaim| reclaim.until);

@@ -29,6 +29,8 @@
 //!   **quarantined**: silent, and its gang went on without it.
 //! - **recovering**: a gang that lost nodes is stopped, keeps the others while a **spare** or a free node is found, and starts
 //!   again from its last durable checkpoint. **lemon**: a node on which jobs of different people fail in a row.
+//! - **idle**: a notebook of which nothing is used or typed; it is warned, then **suspended**: it gives its GPUs back and waits,
+//!   out of the line, until somebody **resumes** it.
 //! - **policy**: one of the numbers that an admin may change; all of them, with their ranges, are [`POLICIES`].
 //! - **reason**: the typed, true answer to "why does it wait?".
 //! - **usage line**: GPUs x time held by one job with one entitlement in one phase; a bill is a sum of them.
@@ -39,14 +41,15 @@
 //! the queue once over a scratch (`cycle`) of quota (`quota`) and room (`room`, `place`) as integers; `maximum` says
 //! what can never run, `order` who is next, `claim` who is taken for whom, `backfill` who must not be made later, `explain`
 //! why each one left waits. What breaks, and how gangs go on: `failure`; more time for them: `extend`. What keeps a job back
-//! whatever is free: `hold`, `depend`, `limit`. What people change over each other is kept apart by versions: `setting` has
+//! whatever is free: `hold`, `depend`, `limit`. Notebooks that do nothing: `notebook`. What people change over each other is kept apart by versions: `setting` has
 //! the policies, `change` the rest. [`Meter`] folds the same
 //! facts into usage lines; [`Cost`] prices them. Which moves would open a whole block: [`defragment()`]. [`invariants::check`] is what must hold after every fact.
 //!
 //! # Deliberately absent
 //! - Elastic gangs that shrink for a claim, or go on smaller without a lost node. Links above a node: a slow one is its
 //!   nodes' `degraded`. What recovers is taken for nobody before its hold is over.
-//! - Slices of a card, elastic gangs, arrays, the idle clock of notebooks, reservations in time.
+//! - Slices of a card, elastic gangs, arrays, reservations in time. A resumed notebook goes by its first submit time, not
+//!   ahead of its team's batch work.
 //! - `exclusive` topology requests. A "never" of a topology counts nodes that are down, but no spares.
 
 #![forbid(unsafe_code)]
@@ -77,6 +80,7 @@ mod lifecycle;
 mod limit;
 mod maximum;
 mod meter;
+mod notebook;
 mod order;
 mod past_use;
 mod place;
@@ -116,6 +120,7 @@ pub use job::{
 pub use ledger::{Lender, Loan, Loans, lent_by, loans_to};
 pub use limit::{LimitOf, Limited, Limits, Load};
 pub use meter::{Entitlement, Meter, UnitKind, UsageLine, UsagePhase};
+pub use notebook::{Activity, Suspension};
 pub use past_use::{PastUse, decayed_use};
 pub use plan::{Plan, PlannedStart, Waiting, plan, plan_events, would_start};
 pub use policy::{Policy, UseOrder};

@@ -145,6 +145,7 @@ fn precedence(blocker: &Blocker) -> u8 {
             of: Scope::Node, ..
         } => 4,
         Blocker::Held(_)
+        | Blocker::Suspended { .. }
         | Blocker::Dependency { .. }
         | Blocker::Limit { .. }
         | Blocker::NoMatchingFlavour { .. }

@@ -218,6 +218,11 @@ impl Meter {
             | Fact::NodeHeard { .. }
             | Fact::StepsStopped { .. }
             | Fact::StepsResumed { .. }
+            | Fact::ActivityStopped { .. }
+            | Fact::ActivityResumed { .. }
+            | Fact::IdleWarned { .. }
+            | Fact::NotebookSuspended { .. }
+            | Fact::NotebookResumed { .. }
             | Fact::Interrupted { .. }
             | Fact::GangStopped { .. }
             | Fact::TimeLimitExtended { .. }

@@ -19,6 +19,7 @@ use crate::depend::unmet;
 use crate::explain::explain;
 use crate::failure::replace;
 use crate::hold::TeamHolds;
+use crate::notebook;
 use crate::order::{Order, Share, past_use};
 use crate::state::Turn;
 use crate::{
@@ -383,6 +384,9 @@ impl<'a> Candidate<'a> {
         let (id, submitted, attempt, not_before) =
             (job.id, job.submitted, job.attempt, job.not_before);
         let limit = job.spec.time_limit;
+        let mut aside = aside(state, holds, job.hold.as_ref(), &job.spec);
+        aside.extend(notebook::blocker(job));
+        aside.sort_by_key(Blocker::precedence);
         Some(Self {
             id,
             owner: &job.owner,
@@ -392,7 +396,7 @@ impl<'a> Candidate<'a> {
             submitted,
             attempt,
             not_before,
-            aside: aside(state, holds, job.hold.as_ref(), &job.spec),
+            aside,
         })
     }
     pub(crate) fn turn(&self) -> Turn {

@@ -24,6 +24,10 @@ pub struct Policy {
     pub lemon_people: u32,
     /// Failures that are further back do not count for that (7 days).
     pub lemon_window: Millis,
+    /// A notebook that does nothing for so long is suspended (30 min; Kubeflow's culler: a day, JupyterHub's: 10 min).
+    pub notebook_idle: Millis,
+    /// And is warned so long before (10 min; neither of them warns).
+    pub notebook_warning: Millis,
     /// A job that waited this long gets a planned start even if it is not among the first, and is compared by what its team
     /// holds, not by what it asks (30 min; Slurm and Kueue have no such promise).
     pub reserve_after: Millis,
@@ -88,6 +92,8 @@ impl Default for Policy {
             count_lost_work: false,
             lemon_people: 3,
             lemon_window: Millis::hours(7 * 24),
+            notebook_idle: Millis::minutes(30),
+            notebook_warning: Millis::minutes(10),
             reserve_after: Millis::minutes(30),
             restart_budget: 5,
             reservations: 8,

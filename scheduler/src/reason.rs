@@ -2,7 +2,7 @@
 
 use crate::{
     ClaimId, CohortId, End, FlavourId, Hold, JobId, LimitOf, Limited, MilliGpu, Millis, Name,
-    Stage, TeamId, Wants,
+    PersonId, Stage, TeamId, Wants,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -41,6 +41,13 @@ pub enum Scope {
 pub enum Blocker {
     /// It is set aside: itself, its team, or a cohort above. Told with who did it, and why.
     Held(Arc<Hold>),
+    /// A suspended notebook: it waits for somebody to resume it.
+    Suspended {
+        /// Since when.
+        since: Millis,
+        /// By whom; `None` = by the idle rule.
+        by: Option<PersonId>,
+    },
     /// The spec names something that is not there (any more).
     Misconfigured {
         /// Which field.
@@ -158,16 +165,17 @@ impl Blocker {
     pub(crate) fn precedence(&self) -> u8 {
         match self {
             Self::Held(_) => 0,
-            Self::Misconfigured { .. } => 1,
-            Self::NoMatchingFlavour { .. } => 2,
-            Self::Dependency { .. } => 3,
-            Self::ExceedsMaximum { .. } => 4,
-            Self::Limit { .. } => 5,
-            Self::BackOff { .. } => 6,
-            Self::Quota { .. } => 7,
-            Self::BehindReservation { .. } => 8,
-            Self::Room { .. } => 9,
-            Self::Claim { .. } => 10,
+            Self::Suspended { .. } => 1,
+            Self::Misconfigured { .. } => 2,
+            Self::NoMatchingFlavour { .. } => 3,
+            Self::Dependency { .. } => 4,
+            Self::ExceedsMaximum { .. } => 5,
+            Self::Limit { .. } => 6,
+            Self::BackOff { .. } => 7,
+            Self::Quota { .. } => 8,
+            Self::BehindReservation { .. } => 9,
+            Self::Room { .. } => 10,
+            Self::Claim { .. } => 11,
         }
     }
 
@@ -180,6 +188,7 @@ impl Blocker {
             | Self::Dependency { ended: Some(_), .. } => true,
             Self::Limit { on, .. } => on.is_for_ever(),
             Self::Held(_)
+            | Self::Suspended { .. }
             | Self::Dependency { ended: None, .. }
             | Self::BackOff { .. }
             | Self::Quota { .. }
@@ -191,7 +200,10 @@ impl Blocker {
 
     /// True when it keeps its job out of the line: others do not wait behind it.
     fn is_set_aside(&self) -> bool {
-        matches!(self, Self::Held(_) | Self::Dependency { .. })
+        matches!(
+            self,
+            Self::Held(_) | Self::Suspended { .. } | Self::Dependency { .. }
+        )
     }
 }
 

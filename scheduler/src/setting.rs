@@ -170,7 +170,7 @@ fn of_word<T: Copy>(all: &[(T, &str)], to: &Setting) -> Option<T> {
 }
 
 /// The table, in the order in which it is shown.
-pub static POLICIES: [PolicyRow; 25] = [
+pub static POLICIES: [PolicyRow; 27] = [
     row(
         "grace",
         "A victim of a reclaim has at least so long to save before it is stopped.",
@@ -331,6 +331,20 @@ pub static POLICIES: [PolicyRow; 25] = [
         "",
         SPAN,
         span!(lemon_window),
+    ),
+    row(
+        "notebook_idle",
+        "A notebook that does nothing for so long is suspended: it gives its GPUs back until somebody resumes it.",
+        "Kubeflow CULL_IDLE_TIME: 1 day, off; JupyterHub idle culler: 10 min",
+        SPAN,
+        span!(notebook_idle),
+    ),
+    row(
+        "notebook_warning",
+        "And its people are warned so long before.",
+        "Kubeflow, JupyterHub: no warning",
+        SPAN,
+        span!(notebook_warning),
     ),
     row(
         "restart_budget",

@@ -1,6 +1,8 @@
 //! Random lives of a small fleet: invariants after every event, the same state again from the journal and from a
 //! snapshot, the same plan whatever came first, and lines that add up to what was held.
 
+#[path = "properties/drawn.rs"]
+mod drawn;
 #[path = "properties/lines.rs"]
 mod lines;
 #[path = "properties/truth.rs"]
@@ -9,6 +11,7 @@ mod truth;
 mod turned;
 mod world;
 
+use drawn::{after, health, hold_mode, limits, report, spec};
 use lines::check_lines;
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -44,138 +47,18 @@ enum Action {
     /// Something is set aside, or no more.
     Hold(usize, HoldMode),
     Release(usize),
+    /// A notebook is suspended, or resumed.
+    Suspend(usize),
+    Resume(usize),
     /// The process dies and comes back.
     Crash,
 }
 
 const TEAMS: [&str; 4] = ["ads", "bio", "car", "dev"];
 
-fn spec() -> impl Strategy<Value = JobSpec> {
-    let gpus = prop_oneof![
-        Just(250),
-        Just(500),
-        Just(1_000),
-        Just(4_000),
-        Just(8_000),
-        Just(0)
-    ];
-    let flavours = prop_oneof![
-        Just(vec!["h100"]),
-        Just(vec!["a100"]),
-        Just(vec!["h100", "a100"])
-    ];
-    let mode = prop_oneof![
-        Just(TopologyMode::Required),
-        Just(TopologyMode::Preferred),
-        Just(TopologyMode::Unconstrained)
-    ];
-    let level = prop_oneof![Just("block"), Just("rack"), Just("node")];
-    let priority = prop_oneof![
-        Just(Priority::Low),
-        Just(Priority::Normal),
-        Just(Priority::High)
-    ];
-    let segment = prop::option::of(1..4_u32);
-    let limit = prop::option::of(10..120_u64);
-    let save = (5..90_u64, 0..400_u64, any::<bool>());
-    let save = save.prop_map(|(period, save, on_demand)| CheckpointContract {
-        period: Millis::minutes(period),
-        save: Millis::seconds(save),
-        on_demand,
-    });
-    let more = (0..3_u32, 0..2_u64, limit, prop::option::of(save), 0..5_u32);
-    (
-        0..TEAMS.len(),
-        1..5_u32,
-        gpus,
-        flavours,
-        (mode, level, segment),
-        priority,
-        more,
-    )
-        .prop_map(
-            |(
-                team,
-                pods,
-                gpus,
-                flavours,
-                (mode, level, segment),
-                priority,
-                (budget, cpu, limit, checkpoint, fixed),
-            )| {
-                let pods = segment.map_or(pods, |segment| pods * segment);
-                let spec = JobSpec {
-                    gpus_per_pod: MilliGpu(gpus),
-                    flavours: flavours.into_iter().map(FlavourId::from).collect(),
-                    priority,
-                    restart_budget: budget,
-                    cpu_milli_per_pod: cpu * 30_000,
-                    time_limit: limit.map(Millis::minutes),
-                    checkpoint,
-                    preemptible: fixed > 0,
-                    ..gang(TEAMS[team], pods, 0)
-                };
-                shaped(spec, mode, level, segment)
-            },
-        )
-}
-
-fn report() -> impl Strategy<Value = Report> {
-    prop_oneof![
-        Just(Report::Bound),
-        Just(Report::Started),
-        (0..100_u64).prop_map(|minutes| Report::CheckpointStarted {
-            progress: Millis::minutes(minutes)
-        }),
-        Just(Report::NoStep {
-            since: Millis(u64::MAX)
-        }),
-        Just(Report::Stepped),
-        (0..5_u32).prop_map(|rank| Report::PodSucceeded { rank }),
-        (0..100_u64).prop_map(|minutes| Report::CheckpointSaved {
-            progress: Millis::minutes(minutes),
-            bytes: 1
-        }),
-        Just(Report::Succeeded),
-        Just(Report::Failed { code: 1 }),
-        Just(Report::Exited),
-    ]
-}
-
-fn health() -> impl Strategy<Value = Health> {
-    prop_oneof![
-        3 => Just(Health::Ready),
-        1 => Just(Health::Cordoned),
-        2 => Just(Health::Down),
-        1 => Just(Health::Spare),
-        1 => Just(Health::Quarantined),
-    ]
-}
-
-/// Mostly nobody; otherwise one of the last ones.
-fn after() -> impl Strategy<Value = Vec<(u64, Wants)>> {
-    let one = || (0..6_u64, prop_oneof![Just(Wants::Ok), Just(Wants::Any)]);
-    prop_oneof![5 => Just(Vec::new()), 1 => prop::collection::vec(one(), 1..3)]
-}
-
-fn limits() -> impl Strategy<Value = Limits> {
-    let most = || prop::option::of(0..6_u32);
-    (most(), prop::option::of(3..9_u32), most()).prop_map(|(running_jobs, waiting_jobs, eights)| {
-        Limits {
-            running_jobs,
-            waiting_jobs,
-            running_gpus: eights.map(|eights| MilliGpu::gpus(u64::from(eights) * 8)),
-        }
-    })
-}
-
-fn hold_mode() -> impl Strategy<Value = HoldMode> {
-    prop_oneof![3 => Just(HoldMode::Hold), 1 => Just(HoldMode::Drain)]
-}
-
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        6 => (spec(), after()).prop_map(|(spec, after)| Action::Submit(Box::new(spec), after)),
+        7 => (spec(), after()).prop_map(|(spec, after)| Action::Submit(Box::new(spec), after)),
         4 => Just(Action::Cycle),
         2 => (0..64_usize, report()).prop_map(|(job, report)| Action::Report(job, report)),
         8 => (0..64_usize).prop_map(Action::Advance),
@@ -191,6 +74,8 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (0..8_usize, limits()).prop_map(|(whose, limits)| Action::Limit(whose, limits)),
         2 => (0..64_usize, hold_mode()).prop_map(|(what, mode)| Action::Hold(what, mode)),
         2 => (0..64_usize).prop_map(Action::Release),
+        1 => (0..64_usize).prop_map(Action::Suspend),
+        1 => (0..64_usize).prop_map(Action::Resume),
     ]
 }
 
@@ -208,6 +93,7 @@ fn small_fleet() -> World {
     let mut world = World::grid(2, 2, 2);
     world.node("a0", "a100", 4, &["c0", "c0-r0"]);
     world.node("a1", "a100", 4, &["c0", "c0-r0"]);
+    world.node_of(Pool::Notebook, "i0", "h100", 4, &["b1", "b1-r1"]);
     world.cohort("top", None, &[("h100", own(8))]);
     let limited = Quota {
         nominal: MilliGpu::gpus(4),
@@ -232,6 +118,10 @@ fn act(world: &mut World, action: &Action) {
         Action::Submit(spec, after) => {
             let mut spec = JobSpec::clone(spec);
             let ever = world.state.counts.submitted;
+            if ever % 5 == 4 {
+                // The only nodes for notebooks have these.
+                (spec.kind, spec.flavours) = (JobKind::Notebook, vec!["h100".into()]);
+            }
             let named = after.iter().filter(|_| ever > 0);
             let named = named.map(|&(n, wants)| (JobId(ever - n % ever), wants));
             let named: BTreeMap<JobId, Wants> = named.collect();
@@ -267,6 +157,8 @@ fn act(world: &mut World, action: &Action) {
                 }));
             }
         }
+        // One of the two with A100 is no spare: what asks for both could never run.
+        Action::Health(8.., Health::Spare) => {}
         Action::Health(node, health) => world.health(*node, *health),
         Action::Silence(node, what) => {
             let (node, since) = (NodeId(*node), world.now);
@@ -322,6 +214,18 @@ fn act(world: &mut World, action: &Action) {
             if !holds.is_empty() {
                 let scope = holds[what % holds.len()].scope.clone();
                 world.release(scope).expect("it is held");
+            }
+        }
+        Action::Suspend(job) | Action::Resume(job) => {
+            let jobs = world.state.jobs.values();
+            let jobs = jobs.filter(|job| job.spec.kind == JobKind::Notebook);
+            let jobs: Vec<_> = jobs.map(|job| job.id).collect();
+            if !jobs.is_empty() {
+                let job = jobs[job % jobs.len()];
+                drop(match action {
+                    Action::Suspend(_) => world.suspend(job),
+                    _ => world.resume(job),
+                });
             }
         }
         Action::Crash => crash(world),
@@ -399,6 +303,9 @@ fn advance(world: &mut World, job: JobId) {
             Report::CheckpointStarted {
                 progress: Millis(world.now.0),
             }
+        }
+        Phase::Running if of_job.spec.kind == JobKind::Notebook => {
+            Report::Idle { since: world.now }
         }
         Phase::Running | Phase::Reclaiming => Report::Succeeded,
         Phase::Recovering => Report::Exited,

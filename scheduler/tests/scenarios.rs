@@ -97,6 +97,11 @@ fn limits_of_teams_and_people() {
     run_all(include_str!("scenarios/limits.txt"));
 }
 
+#[test]
+fn notebooks() {
+    run_all(include_str!("scenarios/notebooks.txt"));
+}
+
 fn run_all(text: &str) {
     let scenarios = text.split("\n== ").skip(1);
     assert!(scenarios.clone().count() > 0, "no scenario in the text");
@@ -174,6 +179,11 @@ impl<'a> Script<'a> {
                 self.world
                     .node(name, flavour, number(cards) as u16, domains);
             }
+            ["notebook-node", name, flavour, cards] => {
+                let cards = number(cards) as u16;
+                self.world
+                    .node_of(Pool::Notebook, name, flavour, cards, &[]);
+            }
             ["cohort", name, fields @ ..] => {
                 let parent = field(fields, "parent");
                 self.world.cohort(name, parent, &quotas(fields));
@@ -211,6 +221,14 @@ impl<'a> Script<'a> {
                     why: None,
                 };
                 let answer = self.world.command(command);
+                self.tell(answer);
+            }
+            ["suspend", name] => {
+                let answer = self.world.suspend(self.jobs[*name]);
+                self.tell(answer);
+            }
+            ["resume", name] => {
+                let answer = self.world.resume(self.jobs[*name]);
                 self.tell(answer);
             }
             ["health", node, health] => {
@@ -422,6 +440,9 @@ impl<'a> Script<'a> {
             "low" => Priority::Low,
             _ => Priority::Normal,
         };
+        if field(fields, "kind") == Some("notebook") {
+            spec.kind = JobKind::Notebook;
+        }
         spec.cpu_milli_per_pod = number(&get("cpu", "0")) * 1_000;
         spec.time_limit = field(fields, "limit").map(millis);
         spec.preemptible = field(fields, "preemptible") != Some("no");

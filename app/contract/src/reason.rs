@@ -21,6 +21,16 @@ fn moment(at: Millis) -> String {
 pub fn sentence(blocker: &Blocker) -> String {
     match blocker {
         Blocker::Held(hold) => held(hold),
+        Blocker::Suspended { since, by } => {
+            let by = match by {
+                Some(by) => by.to_string(),
+                None => "the idle rule".to_owned(),
+            };
+            format!(
+                "suspended by {by} since {}: it holds no GPU",
+                moment(*since)
+            )
+        }
         Blocker::Misconfigured { field, names } => {
             format!("needs attention: {field} names `{names}`, which is not there")
         }
@@ -238,6 +248,9 @@ fn help(reason: &Reason) -> Vec<String> {
             "Ask {}: it starts when what is held is released.",
             held[0].by
         )],
+        Blocker::Suspended { .. } => {
+            vec!["Resume it: it waits then with its first submit time.".into()]
+        }
         Blocker::Misconfigured { .. } => {
             vec!["Cancel it and submit it again with a reference that exists.".into()]
         }
@@ -315,6 +328,7 @@ fn help(reason: &Reason) -> Vec<String> {
 fn code(blocker: &Blocker) -> &'static str {
     match blocker {
         Blocker::Held(_) => "held",
+        Blocker::Suspended { .. } => "suspended",
         Blocker::Misconfigured { .. } => "misconfigured",
         Blocker::NoMatchingFlavour { .. } => "no_matching_flavour",
         Blocker::Dependency { .. } => "dependency",

@@ -10,6 +10,7 @@ pub fn state_word(state: JobState, reason: Option<&ReasonView>) -> (&'static str
             ("never", "Needs attention")
         }
         (JobState::Queued, Some(reason)) if reason.never => ("never", "Can never run"),
+        (JobState::Queued, Some(reason)) if reason.code == "suspended" => ("wait", "Suspended"),
         (JobState::Queued, _) => ("wait", "Waiting"),
         (JobState::Admitted, _) => ("admit", "Admitted"),
         (JobState::Starting, _) => ("start", "Starting"),
@@ -73,6 +74,8 @@ mod tests {
             "{html}"
         );
         assert!(!html.contains("Waiting"), "{html}");
+        let html = badge(JobState::Queued, Some(&reason("suspended", false))).to_html();
+        assert!(html.contains("Suspended"), "{html}");
         let html = badge(JobState::Queued, Some(&reason("quota", false))).to_html();
         assert!(
             html.contains("Waiting") && html.contains("badge wait"),

@@ -6,6 +6,7 @@
 mod aside;
 mod claims;
 mod gang;
+mod notebooks;
 
 pub use claims::Tally;
 
@@ -43,6 +44,7 @@ pub struct Auditor {
     charged: BTreeMap<(TeamId, FlavourId), MilliGpu>,
     claims: claims::Claims,
     aside: aside::Aside,
+    notebooks: notebooks::Notebooks,
     levels: usize,
     level_names: Vec<scheduler::Name>,
     touched: BTreeSet<NodeId>,
@@ -110,6 +112,7 @@ impl Auditor {
     fn take(&mut self, event: &Event) -> Result<(), String> {
         self.claims.take(&event.fact)?;
         self.aside.take(&event.fact)?;
+        self.notebooks.take(event)?;
         match &event.fact {
             Fact::TopologySet { topology } => {
                 self.levels = topology.levels.len();
@@ -150,7 +153,15 @@ impl Auditor {
             } => self.replace(*job, *attempt, placement, moved, event.at)?,
             Fact::StepsStopped { job, .. }
             | Fact::StepsResumed { job, .. }
+            | Fact::ActivityStopped { job, .. }
+            | Fact::ActivityResumed { job, .. }
+            | Fact::IdleWarned { job, .. }
             | Fact::Interrupted { job, .. } => drop(self.gang(*job)?),
+            Fact::NotebookSuspended { job, .. } | Fact::NotebookResumed { job, .. } => {
+                if self.gang(*job)?.has() {
+                    return Err(format!("job {job} is suspended and holds GPUs"));
+                }
+            }
             Fact::JobRequeued { job, .. } => self.release(*job, event.at)?,
             Fact::JobEnded { job, .. } => {
                 self.release(*job, event.at)?;
@@ -229,6 +240,7 @@ impl Auditor {
         gang.admit(attempt, placement);
         let spec = Arc::clone(&gang.spec);
         self.aside.start(job, &spec)?;
+        self.notebooks.start(job)?;
         self.lay(job, &spec, placement, &|_| true)?;
         if let Some(flavour) = &placement.flavour {
             *self

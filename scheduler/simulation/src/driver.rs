@@ -292,6 +292,9 @@ fn calls_for_a_cycle(fact: &Fact) -> bool {
             | Fact::GangStarted { .. }
             | Fact::StepsStopped { .. }
             | Fact::StepsResumed { .. }
+            | Fact::ActivityStopped { .. }
+            | Fact::ActivityResumed { .. }
+            | Fact::IdleWarned { .. }
             | Fact::Interrupted { .. }
             | Fact::CheckpointStarted { .. }
             | Fact::CheckpointSaved { .. }

@@ -5,8 +5,8 @@ use super::lemon;
 use crate::apply::{give_back, step, take, touch};
 use crate::lifecycle::Step;
 use crate::{
-    End, Fact, GonePod, Health, Job, JobId, Millis, NodeId, Placement, Recovery, State, StopCause,
-    StopRequest,
+    Activity, End, Fact, GonePod, Health, Job, JobId, Millis, NodeId, Placement, Recovery, State,
+    StopCause, StopRequest,
 };
 use std::sync::Arc;
 
@@ -135,6 +135,7 @@ pub(crate) fn halt(state: &mut State, at: Millis, id: JobId) {
         if let Some(allocation) = &mut job.allocation {
             (allocation.started, allocation.saving) = (None, None);
             allocation.no_step_since = None;
+            allocation.activity = Activity::default();
         }
     });
 }

@@ -195,6 +195,8 @@ pub(crate) fn cost(job: &Job, cause: &StopCause, now: Millis) -> Fact {
         | StopCause::TimeLimit
         | StopCause::LaunchTimeout
         | StopCause::Drained { .. }
+        | StopCause::Idle { .. }
+        | StopCause::Suspend { .. }
         | StopCause::Reclaim { .. } => ("stopped".to_owned(), Area::Unknown),
     };
     Fact::Interrupted {

@@ -78,21 +78,25 @@ fn check_held_room(case: &Case, reason: &Reason, held: &[Hold]) {
 fn precedence(blocker: &Blocker) -> u8 {
     match blocker {
         Blocker::Held(_) => 0,
-        Blocker::Misconfigured { .. } => 1,
-        Blocker::NoMatchingFlavour { .. } => 2,
-        Blocker::Dependency { .. } => 3,
-        Blocker::ExceedsMaximum { .. } => 4,
-        Blocker::Limit { .. } => 5,
-        Blocker::BackOff { .. } => 6,
-        Blocker::Quota { .. } => 7,
-        Blocker::BehindReservation { .. } => 8,
-        Blocker::Room { .. } => 9,
-        Blocker::Claim { .. } => 10,
+        Blocker::Suspended { .. } => 1,
+        Blocker::Misconfigured { .. } => 2,
+        Blocker::NoMatchingFlavour { .. } => 3,
+        Blocker::Dependency { .. } => 4,
+        Blocker::ExceedsMaximum { .. } => 5,
+        Blocker::Limit { .. } => 6,
+        Blocker::BackOff { .. } => 7,
+        Blocker::Quota { .. } => 8,
+        Blocker::BehindReservation { .. } => 9,
+        Blocker::Room { .. } => 10,
+        Blocker::Claim { .. } => 11,
     }
 }
 
 fn is_aside(blocker: &Blocker) -> bool {
-    matches!(blocker, Blocker::Held(_) | Blocker::Dependency { .. })
+    matches!(
+        blocker,
+        Blocker::Held(_) | Blocker::Suspended { .. } | Blocker::Dependency { .. }
+    )
 }
 
 fn makes_no_claim(blocker: &Blocker) -> bool {
@@ -144,6 +148,7 @@ fn starts_without(case: &Case, lifted: &[Blocker], ahead: &[JobId]) -> bool {
                 quotas.get_mut(flavour).expect("its quota").nominal += MilliGpu::gpus(1_000);
             }
             Blocker::Held(hold) => lift(&mut state, hold),
+            Blocker::Suspended { .. } => state.jobs.get_mut(&id).expect("the job").suspended = None,
             Blocker::Limit { of, on } => {
                 let limits = limits_of(&mut state, of);
                 match on {
@@ -262,6 +267,10 @@ fn everything_that_could_be_lifted(case: &Case) -> Vec<Blocker> {
         lifts.push(room_of(&job.spec.flavours[0], of_nodes.into()));
     }
     lifts.extend(others.into_iter().map(|hold| Blocker::Held(hold.into())));
+    lifts.extend(job.suspended.iter().map(|it| Blocker::Suspended {
+        since: it.since,
+        by: it.by.clone(),
+    }));
     let after = job.spec.after.iter();
     lifts.extend(after.map(|after| Blocker::Dependency {
         on: after.on,
@@ -336,7 +345,7 @@ fn end(state: &mut State, job: JobId) {
 }
 
 fn add_block(state: &mut State, flavour: &FlavourId) {
-    for id in 100..124 {
+    for id in 100..148 {
         let node = Node {
             id: NodeId(id),
             name: format!("new-{id}").into(),
@@ -346,7 +355,11 @@ fn add_block(state: &mut State, flavour: &FlavourId) {
             cpu_milli: 960_000,
             memory_mib: 1_000_000,
             health: Health::Ready,
-            pool: Pool::Batch,
+            pool: if id < 124 {
+                Pool::Batch
+            } else {
+                Pool::Notebook
+            },
         };
         apply(
             state,

@@ -11,6 +11,7 @@ impl Script<'_> {
         match setting.split_once('=') {
             Some(("recover_hold", span)) => policy.recover_hold = millis(span),
             Some(("stall_after", span)) => policy.stall_after = millis(span),
+            Some(("notebook_idle", span)) => policy.notebook_idle = millis(span),
             Some(("count-lost-work", _)) => policy.count_lost_work = true,
             Some(("lemon-people", people)) => policy.lemon_people = number(people) as u32,
             Some(("use_order", "leads")) => policy.use_order = UseOrder::Leads,

@@ -45,6 +45,11 @@ impl Script<'_> {
                     StopCause::Drained { scope, .. } => {
                         format!("by drain of {}", self.of_scope(scope))
                     }
+                    StopCause::Idle { since } => {
+                        let minutes = self.world.now.since(*since).0 / 60_000;
+                        format!("as idle for {minutes} min")
+                    }
+                    StopCause::Suspend { by, .. } => format!("by {by} to suspend it"),
                     StopCause::Reclaim { claimant, .. } => format!("for {}", self.job(*claimant)),
                 };
                 let then = end.map_or("to wait again".into(), |end| {
@@ -154,6 +159,20 @@ impl Script<'_> {
                 });
                 format!("{} is off {}{keeps}", self.job(*job), self.name(*node))
             }
+            Fact::ActivityStopped { job, .. } => format!("{} does nothing", self.job(*job)),
+            Fact::ActivityResumed { job, .. } => format!("{} is active", self.job(*job)),
+            Fact::IdleWarned {
+                job, suspend_at, ..
+            } => {
+                let seconds = suspend_at.since(self.world.now).0 / 1_000;
+                format!("{} warned: suspended in {seconds} s", self.job(*job))
+            }
+            Fact::NotebookSuspended { job, by, .. } => {
+                format!("{} suspended by {}", self.job(*job), rule_or(by.as_ref()))
+            }
+            Fact::NotebookResumed { job, by, .. } => {
+                format!("{} resumed by {by}", self.job(*job))
+            }
             Fact::PodSucceeded { job, rank, .. } => {
                 format!("pod {rank} of {} succeeded", self.job(*job))
             }
@@ -243,6 +262,10 @@ impl Script<'_> {
     pub(super) fn blocker(&self, blocker: &Blocker) -> String {
         match blocker {
             Blocker::Held(hold) => format!("held: {}", self.hold(hold)),
+            Blocker::Suspended { since, by } => {
+                let minutes = self.world.now.since(*since).0 / 60_000;
+                format!("suspended since {minutes} min by {}", rule_or(by.as_ref()))
+            }
             Blocker::Claim {
                 leaving,
                 until,
@@ -349,4 +372,9 @@ impl Script<'_> {
             format!(" (planned in {minutes} min)")
         })
     }
+}
+
+/// Who suspended it.
+fn rule_or(by: Option<&PersonId>) -> String {
+    by.map_or("the idle rule".into(), ToString::to_string)
 }

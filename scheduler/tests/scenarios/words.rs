@@ -65,6 +65,11 @@ pub(super) fn report_of(text: &str, progress: Millis, now: Millis) -> Report {
         "save" => Report::CheckpointStarted { progress },
         "no-step" => Report::NoStep { since: now },
         "step" => Report::Stepped,
+        "idle" if value != "0" => Report::Idle {
+            since: Millis(now.since(millis(value)).0),
+        },
+        "idle" => Report::Idle { since: now },
+        "active" => Report::Active,
         "pod" => Report::PodSucceeded {
             rank: number(value) as u32,
         },

@@ -72,6 +72,18 @@ impl World {
     }
 
     pub fn node(&mut self, name: &str, flavour: &str, cards: u16, domains: &[&str]) -> NodeId {
+        self.node_of(Pool::Batch, name, flavour, cards, domains)
+    }
+
+    /// A node of a pool.
+    pub fn node_of(
+        &mut self,
+        pool: Pool,
+        name: &str,
+        flavour: &str,
+        cards: u16,
+        domains: &[&str],
+    ) -> NodeId {
         let id = NodeId(self.state.nodes.len() as u32);
         self.set(Configure::Node(Node {
             id,
@@ -82,7 +94,7 @@ impl World {
             cpu_milli: 96_000,
             memory_mib: 1_000_000,
             health: Health::Ready,
-            pool: Pool::Batch,
+            pool,
         }));
         id
     }
@@ -173,6 +185,16 @@ impl World {
             by: "bea".into(),
             why: None,
         })
+    }
+
+    pub fn suspend(&mut self, job: JobId) -> Result<Vec<Event>, Refusal> {
+        let by = "ada".into();
+        self.command(Command::Suspend { job, by, why: None })
+    }
+
+    pub fn resume(&mut self, job: JobId) -> Result<Vec<Event>, Refusal> {
+        let by = "ada".into();
+        self.command(Command::Resume { job, by, why: None })
     }
 
     pub fn health(&mut self, node: u32, health: Health) {

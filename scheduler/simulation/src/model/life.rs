@@ -1,7 +1,10 @@
 //! The life of a gang on the simulated fleet: bind, start up, run, save, fail, exit.
 
+use super::desk;
 use crate::draw::Draws;
-use scheduler::{Allocation, CheckpointContract, Job, JobId, JobSpec, Millis, Phase, Report};
+use scheduler::{
+    Allocation, CheckpointContract, Job, JobId, JobKind, JobSpec, Millis, Phase, Report,
+};
 
 /// Bytes of a checkpoint for each GPU of the gang: a model of 70e9 parameters at 14 bytes each on 1,024 GPUs. Inside
 /// the 1 MB to 4 GB a GPU that "The Llama 3 Herd of Models" reports (section 3.3.1).
@@ -15,7 +18,7 @@ fn of_job(seed: u64, job: JobId) -> Draws {
     Draws::new(seed).of(0x006a_6f62).of(job.0)
 }
 
-fn of_attempt(seed: u64, job: JobId, attempt: u32) -> Draws {
+pub(super) fn of_attempt(seed: u64, job: JobId, attempt: u32) -> Draws {
     of_job(seed, job).of(0x6174).of(u64::from(attempt))
 }
 
@@ -62,12 +65,17 @@ pub fn checkpoint_bytes(spec: &JobSpec) -> u64 {
 
 /// How much running time the work takes: the spec's, or drawn; larger gangs run longer.
 ///
-/// Lognormal with sigma 1: one job in a hundred takes more than ten times the median. Between 2 minutes and 7 days.
+/// Lognormal with sigma 1: one job in a hundred takes more than ten times the median. Between 2 minutes and 7 days. A
+/// notebook's is the time for which its people have it, whatever they do.
 pub fn run_time(seed: u64, job: JobId, spec: &JobSpec) -> Millis {
     if let Some(span) = spec.run_time {
         return span;
     }
-    let median = median_run_time(spec.gpus().whole());
+    let median = match spec.kind {
+        // Somebody's for a week of working days.
+        JobKind::Notebook => Millis::hours(40),
+        JobKind::Train | JobKind::Batch => median_run_time(spec.gpus().whole()),
+    };
     let drawn = Millis(of_job(seed, job).lognormal(0, median.0, 1_000));
     drawn.clamp(Millis::minutes(2), Millis(7 * Millis::DAY.0))
 }
@@ -93,7 +101,8 @@ pub(crate) const fn median_run_time(gpus: u64) -> Millis {
 /// and again on every attempt; faults of the framework strike anywhere, and not twice. Only for jobs that leave their
 /// run time to the seed.
 pub fn own_failure(seed: u64, job: JobId, attempt: u32, spec: &JobSpec) -> Option<(Millis, i32)> {
-    if spec.run_time.is_some() {
+    // A cell that fails leaves its notebook where it is.
+    if spec.run_time.is_some() || spec.kind == JobKind::Notebook {
         return None;
     }
     let whole = run_time(seed, job, spec);
@@ -148,6 +157,11 @@ struct Mark {
 fn last_mark(job: &Job, allocation: &Allocation) -> Mark {
     let started = allocation.started.unwrap_or(allocation.admitted);
     match job.checkpoint {
+        // Its work is the time that somebody has it.
+        _ if job.spec.kind == JobKind::Notebook => Mark {
+            at: started,
+            done: job.ran,
+        },
         Some(saved) if saved.at >= started => Mark {
             at: saved.at,
             done: saved.progress,
@@ -192,6 +206,10 @@ fn next_of_running(seed: u64, job: &Job, allocation: &Allocation) -> (Millis, Re
         } else {
             next
         };
+    }
+    if job.spec.kind == JobKind::Notebook {
+        let edge = desk::next_edge(seed, job, mark.at, &allocation.activity);
+        return if edge.0 < next.0 { edge } else { next };
     }
     if let Some(contract) = &job.spec.checkpoint {
         let stalled = if mark.at > allocation.started.unwrap_or(mark.at) {

@@ -4,6 +4,7 @@
 //! its own: after a restart it reads the engine's state and gets the same future. [`next_report`] says what an
 //! executor reports next about one job, and when; [`next_failure`] and [`repair`] are the fates of one node.
 
+mod desk;
 mod faults;
 mod life;
 

@@ -183,6 +183,8 @@ fn is_preemption(cause: &StopCause) -> bool {
         StopCause::Person { .. }
         | StopCause::TimeLimit
         | StopCause::Drained { .. }
+        | StopCause::Idle { .. }
+        | StopCause::Suspend { .. }
         | StopCause::NodeLost { .. }
         | StopCause::Stalled { .. }
         | StopCause::LaunchTimeout

@@ -14,6 +14,7 @@
 mod aside;
 mod disk;
 mod failure;
+mod notebooks;
 mod people;
 mod rules;
 mod world;

@@ -1,10 +1,10 @@
 //! What people do: they submit, cancel, break and mend, change quotas and policies, and answer claims.
 
-use super::{Dice, aside, failure};
+use super::{Dice, aside, failure, notebooks};
 use scheduler::{
     CheckpointContract, Cohort, Command, Configure, Flavour, FlavourId, Health, JobId, JobKind,
     JobSpec, Limits, MilliGpu, Millis, Node, NodeId, Policy, Pool, Priority, Quota, RateCard,
-    ReclaimMode, Segments, State, Team, TeamId, Topology, TopologyMode, TopologyRequest,
+    ReclaimMode, Segments, Stage, State, Team, TeamId, Topology, TopologyMode, TopologyRequest,
     WithinTeam,
 };
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Teams of the fleet: an inner cohort of two, one above, one alone.
 const TEAMS: [&str; 4] = ["ads", "bio", "car", "dev"];
-/// Live jobs at most: people come back another time.
+/// Live jobs at most, but for suspended ones: people come back another time.
 const LIVE: usize = 40;
 
 fn quota(gpus: u64, limit: Option<u64>) -> Quota {
@@ -51,6 +51,13 @@ pub(super) fn fleet() -> Vec<Configure> {
     for id in 10..12 {
         all.push(node(id, "a100", 4, "c0", "c0-r0"));
     }
+    all.extend((12..14).map(|id| match node(id, "h100", 4, "d0", "d0-r0") {
+        Configure::Node(node) => Configure::Node(Node {
+            pool: Pool::Notebook,
+            ..node
+        }),
+        other => other,
+    }));
     for (id, parent, quotas) in [
         ("top", None, quotas(&[("h100", quota(8, None))])),
         ("low", Some("top"), quotas(&[("h100", quota(4, Some(12)))])),
@@ -126,8 +133,16 @@ impl People {
 
     /// The next thing that somebody does.
     pub(super) fn next(&mut self, state: &State) -> Option<Command> {
+        // Who is asked answers before long, more often than not.
+        let is_asked = state
+            .claims
+            .values()
+            .any(|claim| claim.stage != Stage::Made);
+        if is_asked && self.0.happens(150) {
+            return self.answer(state);
+        }
         match self.0.below(100) {
-            0..=59 if state.jobs.len() < LIVE => Some(Command::Submit {
+            0..=59 if notebooks::others(state) < LIVE => Some(Command::Submit {
                 owner: self.0.of(&["ada", "ada", "bob"])?.into(),
                 spec: Arc::new(JobSpec {
                     after: aside::after(&mut self.0, state),
@@ -142,7 +157,8 @@ impl People {
             65..=71 => Some(self.health(state)),
             72..=74 => failure::word(&mut self.0, state),
             75..=87 => self.answer(state),
-            88..=96 => Some(Command::Configure(self.change(state)?)),
+            88 => notebooks::word(&mut self.0, state),
+            89..=96 => Some(Command::Configure(self.change(state)?)),
             97 => aside::hold(&mut self.0, state, &TEAMS),
             _ => self.out_of_place(state),
         }
@@ -253,10 +269,10 @@ impl People {
         Some(match self.0.below(12) {
             0..=3 => {
                 // A claimant's quota, if anybody claims: what it asked by may be gone before it starts.
-                let claims = state.claims.values().filter(|_| self.0.happens(500));
+                let claims = state.claims.values().filter(|_| self.0.happens(700));
                 let claiming: Vec<_> = claims.map(|claim| claim.team.clone()).collect();
                 let gpus = match claiming.is_empty() {
-                    true => self.0.below(24),
+                    true => self.0.below(16),
                     false => self.0.below(3),
                 };
                 let id = claiming.into_iter().next().unwrap_or(TEAMS[index].into());
@@ -398,7 +414,8 @@ impl People {
             save: Millis::seconds(dice.below(400)),
             on_demand: dice.happens(700),
         });
-        JobSpec {
+        let is_notebook = dice.happens(60);
+        let spec = JobSpec {
             name: "tune".into(),
             team,
             project: "fraud".into(),
@@ -436,6 +453,10 @@ impl People {
             run_time: dice
                 .happens(850)
                 .then(|| Millis::minutes(1 + dice.below(120))),
+        };
+        match is_notebook {
+            true => notebooks::made_one(dice, spec),
+            false => spec,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From the engine's job to the row that lists show.
 
+use crate::period::instant;
 use crate::store::JobRecord;
 use crate::words;
 use contract::{JobState, SubmitJob};
@@ -52,6 +53,11 @@ pub(crate) fn cause_text(cause: &StopCause, state: &State) -> String {
                 node_name(state, *node)
             ),
         },
+        StopCause::Idle { since } => {
+            format!("did nothing since {}: it is suspended", instant(*since))
+        }
+        StopCause::Suspend { by, why: None } => format!("suspended by {by}"),
+        StopCause::Suspend { by, why: Some(why) } => format!("suspended by {by}: {why}"),
         StopCause::LaunchTimeout => "its pods did not come up in time".to_owned(),
         StopCause::Reclaim { claim, claimant } => {
             format!(

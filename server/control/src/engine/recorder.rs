@@ -53,6 +53,9 @@ fn note_job(state: &State, event: &Event, before: Option<&Job>, write: &mut Tran
         | Fact::CheckpointSaved { .. }
         | Fact::StepsStopped { .. }
         | Fact::StepsResumed { .. }
+        | Fact::ActivityStopped { .. }
+        | Fact::ActivityResumed { .. }
+        | Fact::IdleWarned { .. }
         | Fact::Interrupted { .. } => return,
         Fact::JobSubmitted { .. }
         | Fact::JobAdmitted { .. }

@@ -46,6 +46,27 @@ fn text(fact: &Fact, state: &State) -> String {
             format!("No step since {}", period::instant(*since))
         }
         Fact::StepsResumed { .. } => "Its steps go on".to_owned(),
+        Fact::ActivityStopped { since, .. } => {
+            format!("Does nothing since {}", period::instant(*since))
+        }
+        Fact::ActivityResumed { .. } => "Is in use again".to_owned(),
+        Fact::IdleWarned { suspend_at, .. } => format!(
+            "Warned: it is suspended at {}, unless it is used before",
+            period::instant(*suspend_at)
+        ),
+        Fact::NotebookSuspended { by: None, .. } => {
+            "Suspended by the idle rule: it holds no GPU until somebody resumes it".to_owned()
+        }
+        Fact::NotebookSuspended {
+            by: Some(by), why, ..
+        } => format!(
+            "Suspended by {by}{}: it holds no GPU until somebody resumes it",
+            said(why.as_ref())
+        ),
+        Fact::NotebookResumed { by, why, .. } => format!(
+            "Resumed by {by}{}: waits with its first submit time",
+            said(why.as_ref())
+        ),
         Fact::PodSucceeded { rank, .. } => {
             format!("Pod {rank} has ended, well; the others go on")
         }

@@ -241,6 +241,12 @@ fn cut_by(entry: &Entry) -> Option<&StopCause> {
         } => cause,
         _ => return None,
     };
-    let own = matches!(cause, StopCause::Person { .. } | StopCause::TimeLimit);
+    let own = matches!(
+        cause,
+        StopCause::Person { .. }
+            | StopCause::TimeLimit
+            | StopCause::Idle { .. }
+            | StopCause::Suspend { .. }
+    );
     (!own).then_some(cause)
 }
