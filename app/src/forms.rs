@@ -31,6 +31,16 @@ pub fn release(job: u64) -> String {
     format!("/jobs/{job}/release")
 }
 
+/// POST: suspends a notebook.
+pub fn suspend(job: u64) -> String {
+    format!("/jobs/{job}/suspend")
+}
+
+/// POST: takes it up again.
+pub fn resume(job: u64) -> String {
+    format!("/jobs/{job}/resume")
+}
+
 /// POST: changes a policy, with `value`, `why` and the `version` that was shown.
 pub fn policy(name: &str) -> String {
     format!("/admin/policies/{}", crate::url::encode(name))

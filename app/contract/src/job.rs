@@ -1,6 +1,6 @@
 //! Jobs as every door shows them.
 
-use crate::{Gpus, HoldView, JobBill, ReclaimNote, SubmitJob};
+use crate::{Gpus, HoldView, JobBill, NotebookView, ReclaimNote, SubmitJob};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -299,6 +299,9 @@ pub struct JobView {
     /// It is set aside.
     #[serde(default)]
     pub hold: Option<HoldView>,
+    /// What holds for a live notebook.
+    #[serde(default)]
+    pub notebook: Option<NotebookView>,
     /// True when the actor may set it aside.
     #[serde(default)]
     pub may_hold: bool,

@@ -12,6 +12,7 @@ mod error;
 mod fleet;
 mod hold;
 mod job;
+mod notebook;
 mod people;
 pub mod reason;
 mod reclaim;
@@ -35,6 +36,7 @@ pub use job::{
     JobState, JobView, PlaceView, Preview, ReasonView, SortKey, StateCounts, Step, StepState,
     Submitted,
 };
+pub use notebook::{NotebookView, SuspensionView};
 pub use people::{Membership, NewToken, PersonView, Role, TeamPerson, TokenView};
 pub use reclaim::{
     DeclineReclaim, ProposeVictims, ReclaimAlternative, ReclaimFilter, ReclaimJob, ReclaimList,

@@ -71,9 +71,9 @@ pub struct SubmitJob {
     /// What the money is spent for; `default` when left out.
     #[serde(default = "default_project")]
     pub project: String,
-    /// `train` or `batch`.
+    /// `train`, `batch` or `notebook`; a notebook is one pod, and is suspended when it is not used.
     #[serde(default = "train")]
-    #[cfg_attr(feature = "openapi", schema(pattern = "^(train|batch)$"))]
+    #[cfg_attr(feature = "openapi", schema(pattern = "^(train|batch|notebook)$"))]
     pub kind: String,
     /// Flavours in order of preference, 16 at most; empty for a job without GPUs.
     #[serde(default)]
@@ -146,10 +146,16 @@ impl SubmitJob {
         let kind = match self.kind.as_str() {
             "train" => Some(JobKind::Train),
             "batch" => Some(JobKind::Batch),
+            "notebook" if self.pods > 1 => flag(
+                &mut wrong,
+                "pods",
+                "a notebook is one pod; for more of them submit a batch job".into(),
+            ),
+            "notebook" => Some(JobKind::Notebook),
             other => flag(
                 &mut wrong,
                 "kind",
-                format!("`{other}` is no kind of job; write train or batch"),
+                format!("`{other}` is no kind of job; write train, batch or notebook"),
             ),
         };
         let priority = match self.priority.as_str() {

@@ -2,6 +2,7 @@
 
 use super::Page;
 use super::job_acts::{cancel, held, hold};
+use super::job_notebook::{idle_rule, suspend};
 use super::job_parts::{
     asked_for, checkpoints, cost, same_elsewhere, what_happened, where_it_runs,
 };
@@ -39,13 +40,17 @@ pub async fn job(context: &PageContext, id: u64) -> Page {
         (None, format!("job {}", row.id)),
     ];
     let like = Url::NewJob(Start::Like(row.id)).to_string();
-    let (hold, cancel) = (hold(&job, context), cancel(&job, context));
+    let (suspend, hold, cancel) = (
+        suspend(&job, context),
+        hold(&job, context),
+        cancel(&job, context),
+    );
     Ok(view! {
         <PageHead title=row.name.clone() crumbs=crumbs say=say(&job)>
-            <div class="acts" data-live="actions"><a class="btn quiet" href=like>"Clone"</a>{hold}{cancel}</div>
+            <div class="acts" data-live="actions"><a class="btn quiet" href=like>"Clone"</a>{suspend}{hold}{cancel}</div>
         </PageHead>
         {form_error(&context.errors)}
-        <div data-live="reclaim">{held(&job)}{reclaim(&job)}</div>
+        <div data-live="reclaim">{held(&job)}{idle_rule(&job)}{reclaim(&job)}</div>
         <div data-live="steps">{steps_strip(&job.steps, job.now)}</div>
         <div class="grid two">
             <div class="grid" data-live="job">{left(&job, &blocks)}</div>

@@ -5,6 +5,7 @@ mod bills;
 mod holds;
 mod job;
 mod job_acts;
+mod job_notebook;
 mod job_parts;
 mod limits;
 mod map;

@@ -255,7 +255,12 @@ fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
     };
     let pairs =
         |pairs: [(&str, &str); 2]| pairs.map(|(value, word)| (value.to_owned(), word.to_owned()));
-    let kinds = pairs([("train", "train"), ("batch", "batch")]);
+    let kinds = [
+        ("train", "train"),
+        ("batch", "batch"),
+        ("notebook", "notebook: one pod"),
+    ];
+    let kinds = kinds.map(|(value, word)| (value.to_owned(), word.to_owned()));
     let reclaim = pairs([
         ("yes", "yes, what it borrows"),
         ("no", "no: own quota only"),
@@ -274,7 +279,7 @@ fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
         || set.iter().any(|text| !text.trim().is_empty())
         || form.preemptible == "no"
         || form.checkpoint_on_demand == "no"
-        || form.kind == "batch";
+        || matches!(form.kind.as_str(), "batch" | "notebook");
     view! {
         <details class="more" open=open>
             <summary>"More: kind, reclaim, restarts, CPU, memory, order"</summary>

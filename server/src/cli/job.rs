@@ -49,6 +49,26 @@ pub enum JobCommand {
         #[command(flatten)]
         client: ClientArgs,
     },
+    /// Suspends a notebook: it gives its GPUs back, costs nothing, and keeps its place until it is resumed.
+    Suspend {
+        /// The job's number.
+        id: u64,
+        /// Why, for those who ask later.
+        #[arg(long)]
+        why: Option<String>,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
+    /// Resumes a suspended notebook: it waits with its first submit time, and starts again.
+    Resume {
+        /// The job's number.
+        id: u64,
+        /// Why, for those who ask later.
+        #[arg(long)]
+        why: Option<String>,
+        #[command(flatten)]
+        client: ClientArgs,
+    },
     /// Cancels a job.
     Cancel {
         /// The job's number.
@@ -133,7 +153,7 @@ struct SpecFlags {
     /// Saves when asked, too; yes when left out.
     #[arg(long)]
     checkpoint_on_demand: Option<YesNo>,
-    /// train or batch.
+    /// train, batch or notebook.
     #[arg(long)]
     kind: Option<String>,
     /// May be taken back for an owner of what it borrows; yes when left out.
@@ -247,20 +267,21 @@ pub async fn perform(command: JobCommand) -> Done {
                 .await?;
             print_hold(&args, id, &job)
         }
-        JobCommand::Release {
-            id,
-            why,
-            client: args,
-        } => {
-            let job: JobView = Client::new(&args)?
-                .post(&format!("/jobs/{id}/release"), &json!({ "why": why }))
-                .await?;
-            print_hold(&args, id, &job)
-        }
+        JobCommand::Release { id, why, client } => set("release", id, why, client).await,
+        JobCommand::Suspend { id, why, client } => set("suspend", id, why, client).await,
+        JobCommand::Resume { id, why, client } => set("resume", id, why, client).await,
     }
 }
 
-/// A held or released job, in a line.
+/// One deed with a job that takes nothing but a reason.
+async fn set(deed: &str, id: u64, why: Option<String>, args: ClientArgs) -> Done {
+    let job: JobView = Client::new(&args)?
+        .post(&format!("/jobs/{id}/{deed}"), &json!({ "why": why }))
+        .await?;
+    print_hold(&args, id, &job)
+}
+
+/// A held, released, suspended or resumed job, in a line.
 fn print_hold(args: &ClientArgs, id: u64, job: &JobView) -> Done {
     print(args.output, job, |job| {
         let said = job.row.reason.as_ref();
@@ -503,6 +524,7 @@ pub fn draw_job(job: &JobView) -> Vec<Block> {
         row.reason.as_ref().map(|reason| &reason.text),
         row.place.as_ref(),
         row.end_cause.as_ref(),
+        idle(job).as_ref(),
     ]
     .into_iter()
     .flatten()
@@ -531,6 +553,21 @@ pub fn draw_job(job: &JobView) -> Vec<Block> {
         bill.totals.borrowed_amount
     );
     vec![head.into(), steps.into(), cost.into()]
+}
+
+/// What becomes of a notebook that is not used.
+fn idle(job: &JobView) -> Option<String> {
+    let notebook = job.notebook.as_ref()?;
+    let (since, at) = (notebook.idle_since?, notebook.suspend_at?);
+    let told = notebook.warned_at.map_or_else(
+        || "its people were warned".to_owned(),
+        |at| format!("its people are warned at {}", time(at)),
+    );
+    Some(format!(
+        "not used since {}: suspended at {}, unless it is used before; {told}",
+        time(since),
+        time(at)
+    ))
 }
 
 /// The exit code that tells a job's end to a script.

@@ -193,7 +193,7 @@ pub async fn events(
     Ok(Json(events.map_err(Refused::of_query)?))
 }
 
-/// Why a job is cancelled or released.
+/// Why a job is cancelled, released, suspended or resumed.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cancel {
@@ -280,6 +280,46 @@ pub async fn release(
     let id = number(&id)?;
     let owner = door.control.job_owner(&actor, id).await?;
     owner.release(body.why.as_deref()).await?;
+    accepted(&door, &actor, id).await
+}
+
+/// Suspend a notebook: it gives its GPUs back and costs nothing, and keeps its place on record until it is resumed.
+#[utoipa::path(
+    post, path = "/api/v1/jobs/{id}/suspend", tag = "jobs", operation_id = "suspend_job",
+    params(("id" = u64, Path, description = "The job's number")),
+    request_body(content = Option<Cancel>, content_type = "application/json"),
+    responses((status = 202, description = "Asked for; the job as it is now", body = JobView), Problems)
+)]
+pub async fn suspend(
+    State(door): State<Door>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+    Optional(body): Optional<Cancel>,
+) -> Result<(StatusCode, Json<JobView>), Refused> {
+    let id = number(&id)?;
+    let owner = door.control.job_owner(&actor, id).await?;
+    owner.suspend(body.why.as_deref()).await?;
+    accepted(&door, &actor, id).await
+}
+
+/// Resume a suspended notebook: it waits with its first submit time, and starts again.
+#[utoipa::path(
+    post, path = "/api/v1/jobs/{id}/resume", tag = "jobs", operation_id = "resume_job",
+    params(("id" = u64, Path, description = "The job's number")),
+    request_body(content = Option<Cancel>, content_type = "application/json"),
+    responses((status = 202, description = "Done; the job as it is now", body = JobView), Problems)
+)]
+pub async fn resume(
+    State(door): State<Door>,
+    Caller(actor): Caller,
+    Path(id): Path<String>,
+    _: NoQuery,
+    Optional(body): Optional<Cancel>,
+) -> Result<(StatusCode, Json<JobView>), Refused> {
+    let id = number(&id)?;
+    let owner = door.control.job_owner(&actor, id).await?;
+    owner.resume(body.why.as_deref()).await?;
     accepted(&door, &actor, id).await
 }
 

@@ -63,6 +63,8 @@ fn described() -> OpenApiRouter<Door> {
         .routes(routes!(jobs::cancel))
         .routes(routes!(jobs::hold))
         .routes(routes!(jobs::release))
+        .routes(routes!(jobs::suspend))
+        .routes(routes!(jobs::resume))
         .routes(routes!(fleet::fleet))
         .routes(routes!(fleet::map))
         .routes(routes!(fleet::nodes))

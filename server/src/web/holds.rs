@@ -1,4 +1,4 @@
-//! Setting aside and releasing, from the page of holds and from a job's page.
+//! Setting aside and releasing, suspending and resuming, from the page of holds and from a job's page.
 
 use super::answer::{Typed, answered, called};
 use super::headers::Asked;
@@ -33,6 +33,13 @@ pub struct HoldJob {
     mode: String,
     #[serde(default)]
     hold_why: String,
+}
+
+/// Why a notebook is suspended. Its page has another field `why`, of its cancelling.
+#[derive(Debug, Default, Deserialize)]
+pub struct Suspend {
+    #[serde(default)]
+    suspend_why: String,
 }
 
 /// `POST /holds`.
@@ -113,6 +120,38 @@ pub async fn release_job(
         Typed::new(),
     )
     .await
+}
+
+/// `POST /jobs/{id}/suspend`.
+pub async fn suspend_job(
+    State(door): State<Door>,
+    Extension(asked): Extension<Asked>,
+    Extension(actor): Extension<Actor>,
+    Path(id): Path<String>,
+    Form(form): Form<Suspend>,
+) -> Response {
+    let done = async {
+        let owner = door.control.job_owner(&actor, number(&id)?).await?;
+        owner.suspend(Some(&form.suspend_why)).await
+    };
+    let done = called(done.await, "why", "suspend_why");
+    let typed = [("suspend_why", form.suspend_why)].into();
+    answered(&door, asked, actor, format!("/jobs/{id}"), done, typed).await
+}
+
+/// `POST /jobs/{id}/resume`.
+pub async fn resume_job(
+    State(door): State<Door>,
+    Extension(asked): Extension<Asked>,
+    Extension(actor): Extension<Actor>,
+    Path(id): Path<String>,
+) -> Response {
+    let done = async {
+        let owner = door.control.job_owner(&actor, number(&id)?).await?;
+        owner.resume(None).await
+    };
+    let (done, page) = (done.await, format!("/jobs/{id}"));
+    answered(&door, asked, actor, page, done, Typed::new()).await
 }
 
 /// What becomes of those that run; nothing said is the gentler way.

@@ -37,6 +37,8 @@ pub fn router(door: &Door) -> Router<Door> {
         .route("/jobs/{id}/cancel", post(forms::cancel))
         .route("/jobs/{id}/hold", post(holds::hold_job))
         .route("/jobs/{id}/release", post(holds::release_job))
+        .route("/jobs/{id}/suspend", post(holds::suspend_job))
+        .route("/jobs/{id}/resume", post(holds::resume_job))
         .route("/holds", get(page::show).post(holds::hold))
         .route("/holds/release", post(holds::release))
         .route("/admin/policies/{name}", post(settings::policy))

@@ -3,7 +3,7 @@
 //!
 //! After a change that is meant, write the table anew with `MUSTER_WRITE=1 cargo test -p server authorisation`.
 
-use crate::harness::{Browser, Person, Server, client, fine_tune};
+use crate::harness::{Browser, Person, Server, client, fine_tune, notebook};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -99,7 +99,7 @@ async fn status(owner: &Person, person: &Person, method: &str, path: &str) -> u1
     let job = if path.contains("/jobs/{id}") {
         let key = format!("{method}{path}{}", person.token)
             .replace(|letter: char| !letter.is_ascii_alphanumeric(), "-");
-        owner.submit(&fine_tune("seen-by-whom"), &key).await.1["id"].to_string()
+        owner.submit(&seen(path), &key).await.1["id"].to_string()
     } else {
         "1".to_owned()
     };
@@ -156,7 +156,7 @@ async fn status(owner: &Person, person: &Person, method: &str, path: &str) -> u1
 }
 
 /// What the portal is asked: pages, files, the stream, and every form.
-const ASKED: [(&str, &str); 32] = [
+const ASKED: [(&str, &str); 34] = [
     ("GET", "/"),
     ("GET", "/queue"),
     ("GET", "/jobs/{id}"),
@@ -178,6 +178,8 @@ const ASKED: [(&str, &str); 32] = [
     ("POST", "/jobs/{id}/cancel"),
     ("POST", "/jobs/{id}/hold"),
     ("POST", "/jobs/{id}/release"),
+    ("POST", "/jobs/{id}/suspend"),
+    ("POST", "/jobs/{id}/resume"),
     ("POST", "/holds"),
     ("POST", "/holds/release"),
     ("POST", "/limits/fraud-ml"),
@@ -214,7 +216,7 @@ async fn portal(server: &Server, owner: &Person, table: &mut String) {
         }
         for (role, browser) in ROLES.iter().zip(&browsers) {
             let key = format!("{method}{path}{role}").replace(['/', '{', '}', '.'], "-");
-            let job = owner.submit(&fine_tune("seen-by-whom"), &key).await.1["id"].to_string();
+            let job = owner.submit(&seen(path), &key).await.1["id"].to_string();
             let path = path.replace("{id}", &job).replace("{none}", NONE);
             let path = match path.contains("{token}") {
                 true => path.replace("{token}", &token_of(&mine).await),
@@ -243,6 +245,14 @@ async fn portal(server: &Server, owner: &Person, table: &mut String) {
             let _ = write!(table, "{said:>8}");
         }
         table.push('\n');
+    }
+}
+
+/// The job that a call is made on: what is suspended is a notebook.
+fn seen(path: &str) -> Value {
+    match path.ends_with("/suspend") || path.ends_with("/resume") {
+        true => notebook("seen-by-whom"),
+        false => fine_tune("seen-by-whom"),
     }
 }
 

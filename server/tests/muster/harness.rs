@@ -283,6 +283,13 @@ pub fn fine_tune(name: &str) -> Value {
     })
 }
 
+/// A notebook with one GPU.
+pub fn notebook(name: &str) -> Value {
+    json!({
+        "team": "fraud-ml", "name": name, "kind": "notebook", "image": "fraud/lab:2", "flavours": ["h100-80g"], "gpus_per_pod": 1,
+    })
+}
+
 /// One small job that needs no GPU.
 pub fn small_job(name: &str) -> Value {
     json!({ "team": "fraud-ml", "name": name, "image": "fraud/count:1", "gpus_per_pod": 0, "run_time": "10m" })

@@ -4,6 +4,7 @@ mod authorisation;
 mod bad_input;
 mod crash;
 mod harness;
+mod notebook;
 mod path;
 mod portal;
 mod start;

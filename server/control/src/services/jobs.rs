@@ -8,12 +8,12 @@ use crate::engine::hex;
 use crate::period::{Month, instant};
 use crate::store::{JobRecord, Read, bills, journal};
 use crate::views::job::{self as view, Overlay};
-use crate::views::{events, reclaim, steps};
+use crate::views::{events, notebook, reclaim, steps};
 use crate::words;
 use crate::{Actor, Admin, JobOwner, ServiceError, TeamMember, Visible};
 use contract::{
-    DryRun, EventView, FieldError, Gpus, HoldView, JobView, Preview, ReclaimNote, SubmitJob,
-    Submitted,
+    DryRun, EventView, FieldError, Gpus, HoldView, JobView, NotebookView, Preview, ReclaimNote,
+    SubmitJob, Submitted,
 };
 use scheduler::{
     Command, JobId, JobSpec, MilliGpu, Millis, NodeId, PersonId, Placement, Reason, Refusal, State,
@@ -178,6 +178,7 @@ struct Seen {
     stopping: Option<bool>,
     reclaim: Option<ReclaimNote>,
     hold: Option<HoldView>,
+    notebook: Option<NotebookView>,
 }
 
 impl Visible {
@@ -252,6 +253,7 @@ impl Visible {
             spec,
             reclaim: seen.reclaim,
             hold: seen.hold,
+            notebook: seen.notebook,
             may_hold: !record.state.ended() && may_end(&self.actor, &record.team, &record.owner),
             may_cancel: refused.is_none(),
             cancel_refused: refused,
@@ -298,6 +300,10 @@ fn look(live: &crate::engine::Live, actor: &Actor, id: JobId, now: Millis) -> Se
         state: live.names.clone(),
         reclaim: reclaim::note(&live.state, id),
         hold: super::holds::of_job(actor, live, id),
+        notebook: job.and_then(|job| {
+            let may = may_end(actor, job.spec.team.as_str(), job.owner.as_str());
+            notebook::view(&live.state, job, may)
+        }),
         started: job
             .and_then(|job| job.allocation.as_ref())
             .and_then(|allocation| allocation.started),
@@ -383,6 +389,26 @@ impl JobOwner {
         let command = Command::Cancel {
             job: self.job,
             by,
+            why: checked_why(why)?,
+        };
+        self.control.ask(command, None).await.map(drop)
+    }
+
+    /// Suspends a notebook: it gives its GPUs back, keeps its place on record and costs nothing until it is resumed.
+    pub async fn suspend(&self, why: Option<&str>) -> Answer<()> {
+        let command = Command::Suspend {
+            job: self.job,
+            by: self.actor.id.as_str().into(),
+            why: checked_why(why)?,
+        };
+        self.control.ask(command, None).await.map(drop)
+    }
+
+    /// Lets a suspended notebook wait for its start again, with its first submit time.
+    pub async fn resume(&self, why: Option<&str>) -> Answer<()> {
+        let command = Command::Resume {
+            job: self.job,
+            by: self.actor.id.as_str().into(),
             why: checked_why(why)?,
         };
         self.control.ask(command, None).await.map(drop)

@@ -5,6 +5,7 @@ pub(crate) mod fleet;
 pub(crate) mod hold;
 pub(crate) mod job;
 pub(crate) mod map;
+pub(crate) mod notebook;
 pub(crate) mod quota;
 pub(crate) mod reclaim;
 pub(crate) mod setting;
