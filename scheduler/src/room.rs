@@ -6,7 +6,7 @@ use crate::{
     FlavourId, FreeNode, Health, JobKind, JobSpec, MilliGpu, Name, Node, NodeId, Placement,
     PodPlace, Pool, State,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most pods that a gang may have; also the most that one node is ever counted for.
 pub(crate) const MAX_PODS: u32 = 100_000;
@@ -336,6 +336,24 @@ impl Room {
             left[index].take_place(pod, &ask);
             free
         })
+    }
+
+    /// Nodes of a placement that have too few processors or too little memory for its pods, in order of id.
+    pub(crate) fn cramped(&self, spec: &JobSpec, placement: &Placement) -> Vec<NodeId> {
+        let mut pods = BTreeMap::<NodeId, u64>::new();
+        for pod in &placement.pods {
+            *pods.entry(pod.node).or_default() += 1;
+        }
+        let ask = PodAsk::of(spec);
+        let lacks = |&(node, pods): &(NodeId, u64)| {
+            let free = self.index(node).map(|index| &self.free[index]);
+            free.is_none_or(|free| {
+                free.cpu_milli < ask.cpu_milli.saturating_mul(pods)
+                    || free.memory_mib < ask.memory_mib.saturating_mul(pods)
+            })
+        };
+        let cramped = pods.into_iter().filter(lacks);
+        cramped.map(|(node, _)| node).collect()
     }
 
     /// Takes a pod on a node of the yard, by its index there.

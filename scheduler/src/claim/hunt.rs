@@ -176,7 +176,7 @@ impl<'a> Hunt<'a> {
                 pods,
                 within: within(yard, &cycle.state.topology, &lies),
             });
-            let awaits = self.awaits(cycle, &claimant, &placement, &all, &victims);
+            let awaits = self.awaits(cycle, &claimant, (&job.spec, &placement), &all, &victims);
             return Some(Found {
                 right: claimant.right,
                 own_team: victims.iter().all(|&index| all[index].team == team),
@@ -198,21 +198,24 @@ impl<'a> Hunt<'a> {
         let tree = &mut self.tree;
         let prey = || eligible.iter().map(|&index| &all[index]);
         prey().for_each(|prey| tree.give_back(prey.team, claimant.flavour, prey.gpus));
-        let enough = tree.available(claimant.team, claimant.flavour) >= claimant.gpus;
+        let enough = claimant.left(tree) >= claimant.gpus;
         prey().for_each(|prey| tree.charge(prey.team, claimant.flavour, prey.gpus));
         enough
     }
 
     fn claimant(&self, cycle: &Cycle, job: &Job, team: usize, flavour: usize) -> Claimant {
         let (gpus, policy) = (job.spec.gpus(), &cycle.state.policy);
+        let preemptible = job.spec.preemptible;
         let level = self.tree.level_inside(team, flavour, gpus);
-        // Inside a whole tree everybody is inside: what is short there is short by borrowing.
-        let owns = level.filter(|&(height, node)| height == 0 || self.tree.root(node) != node);
+        // Inside a whole tree everybody is inside: what is short there is short by borrowing. What is not preemptible owns
+        // its team's nominal and nothing beyond: it may not borrow from a level, so it could not start on what it took.
+        let owns = level
+            .filter(|&(height, node)| height == 0 || (preemptible && self.tree.root(node) != node));
         let short = self.tree.available(team, flavour) < gpus;
         let right = match owns {
             Some((height, level)) if policy.owner_reclaim => Right::Level(level, height),
             Some(_) => Right::OwnTeam,
-            None if policy.fair_reclaim && short && job.spec.preemptible => Right::Share,
+            None if policy.fair_reclaim && short && preemptible => Right::Share,
             None => Right::OwnTeam,
         };
         Claimant {
@@ -222,6 +225,7 @@ impl<'a> Hunt<'a> {
             gpus,
             priority: job.spec.priority,
             right,
+            preemptible,
             takes_juniors: policy.within_team == WithinTeam::LowerPriority,
         }
     }
@@ -231,7 +235,7 @@ impl<'a> Hunt<'a> {
         &self,
         cycle: &Cycle,
         claimant: &Claimant,
-        placement: &Placement,
+        (spec, placement): (&JobSpec, &Placement),
         all: &[Prey],
         victims: &[usize],
     ) -> Vec<JobId> {
@@ -239,7 +243,7 @@ impl<'a> Hunt<'a> {
         for &index in victims {
             tree.give_back(all[index].team, claimant.flavour, all[index].gpus);
         }
-        let short = tree.available(claimant.team, claimant.flavour) < claimant.gpus;
+        let short = claimant.left(&tree) < claimant.gpus;
         let cards = |pods: &Placement| -> BTreeMap<_, u32> {
             let mut cards = BTreeMap::new();
             for pod in &pods.pods {
@@ -248,14 +252,27 @@ impl<'a> Hunt<'a> {
             cards
         };
         let targets = cards(placement);
+        let uses = |spec: &JobSpec| spec.cpu_milli_per_pod > 0 || spec.memory_mib_per_pod > 0;
+        // Processors and memory are not numbered: on a node that has too little of them all who leave it are awaited.
+        let cramped = match uses(spec) {
+            true => {
+                let mut room = cycle.room.clone();
+                for &index in victims {
+                    room.put(&all[index].job.spec, all[index].placement);
+                }
+                room.cramped(spec, placement)
+            }
+            false => Vec::new(),
+        };
         let leaving = self.leaving.iter().filter(|job| {
             let Some(allocation) = &job.allocation else {
                 return false;
             };
             let same = allocation.placement.flavour == placement.flavour;
-            let lies_there = cards(&allocation.placement)
-                .iter()
-                .any(|(node, cards)| targets.get(node).is_some_and(|held| held & cards != 0));
+            let lies_there = cards(&allocation.placement).iter().any(|(node, cards)| {
+                targets.get(node).is_some_and(|held| held & cards != 0)
+                    || (uses(&job.spec) && cramped.contains(node))
+            });
             lies_there || (short && same && job.is_charged())
         });
         leaving.map(|job| job.id).collect()

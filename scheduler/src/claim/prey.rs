@@ -133,6 +133,8 @@ pub(crate) struct Claimant {
     pub gpus: MilliGpu,
     pub priority: Priority,
     pub right: Right,
+    /// What is not preemptible claims no more than runs inside nominal.
+    pub preemptible: bool,
     /// Jobs of lower priority of its own team may be taken.
     pub takes_juniors: bool,
 }
@@ -144,6 +146,16 @@ impl Claimant {
             && prey.team == self.team
             && prey.job.spec.priority < self.priority
             && !prey.protected
+    }
+
+    /// What it may still be charged, as when it starts ([`Cycle::left`]).
+    pub(crate) fn left(&self, tree: &QuotaTree) -> MilliGpu {
+        let available = tree.available(self.team, self.flavour);
+        if self.preemptible {
+            available
+        } else {
+            available.min(tree.own_left(self.team, self.flavour))
+        }
     }
 
     fn is_no_larger(&self, than: usize, tree: &QuotaTree) -> bool {
@@ -168,7 +180,7 @@ impl Claimant {
             };
             tree.give_back(prey.team, self.flavour, prey.gpus);
         }
-        let enough = tree.available(self.team, self.flavour) >= self.gpus;
+        let enough = self.left(tree) >= self.gpus;
         if self.right == Right::Share {
             tree.charge(self.team, self.flavour, self.gpus);
             let fair = |prey: &&Prey| self.is_junior(prey) || self.is_no_larger(prey.team, tree);
