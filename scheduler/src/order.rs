@@ -4,7 +4,10 @@
 //! ClusterQueue.) At every cohort, from the leaves up, the best of its members' heads is found by
 //!
 //! 1. held room of a claim: such a job does not wait in this order at all, its room is its own,
-//! 2. lower **borrowing height**: 0 = inside the team's nominal, 1 = inside its cohort's, and so on,
+//! 2. lower **borrowing height**: 0 = inside the team's nominal, 1 = inside its cohort's, and so on. Before that, of two
+//!    that stay inside levels one of which lies in the other, the one inside the **inner level**: teams may stand at
+//!    different depths, so that both have one height, and yet the inner one has a right to what the outer one would
+//!    borrow, and would claim it back in the next cycle,
 //! 3. lower **share**, of the two members of that cohort through which the heads come: so two heads of one cohort are
 //!    compared by their teams, two heads of different cohorts by these; then lower decayed past use (or this one first,
 //!    by policy [`UseOrder`]),
@@ -308,12 +311,20 @@ impl Order {
             UseOrder::BreaksTies => by_share().then_with(by_use),
             UseOrder::Leads => by_use().then_with(by_share),
         };
-        let order = mine
-            .height
-            .cmp(&its.height)
+        let reach = |team: usize, keys: &Keys| self.reach(depth, team, keys);
+        let order = (reach(a, mine).cmp(&reach(b, its)))
             .then_with(fair)
             .then_with(|| one.rest.cmp(&other.rest));
         if order == Ordering::Greater { b } else { a }
+    }
+
+    /// How far a head reaches, at a cohort whose members are at a depth: levels beyond its own member, and its height.
+    ///
+    /// Heads of two members that stay inside their own members take nothing from each other. Beyond these their levels lie
+    /// one in the other: the cohort itself, or one above it.
+    fn reach(&self, depth: usize, team: usize, keys: &Keys) -> (usize, u32) {
+        let level = self.depths[team].saturating_sub(keys.height as usize);
+        (depth.saturating_sub(level), keys.height)
     }
 
     /// The member of a cohort that a team is below of, or is.

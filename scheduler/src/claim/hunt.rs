@@ -65,6 +65,8 @@ pub(crate) struct Other<'a> {
 type Domain = (usize, usize);
 /// Where a gang lies: places of nodes in the yard, with their pods.
 type Lies = Vec<(usize, u32)>;
+/// Whether a claimant borrows, and the depth of the level that it stays inside of: the smaller goes first.
+pub(crate) type Reach = (bool, Reverse<Option<usize>>);
 /// What sets are compared by.
 type Cost = (u8, MilliGpuMs, usize, Reverse<Vec<u64>>);
 
@@ -102,14 +104,18 @@ impl<'a> Hunt<'a> {
         }
     }
 
-    /// The level that a class's first offer lies inside of, for the order of claims: owners first, the lowest first.
-    pub(crate) fn height(&self, cycle: &Cycle, class: usize) -> Option<u32> {
+    /// How far a class's nearest offer reaches, for the order of claims: inside nominal first, then inside the deepest level,
+    /// as one that lies in another has the right to what is borrowed from it. Inside none comes last.
+    pub(crate) fn reach(&self, cycle: &Cycle, class: usize) -> Reach {
         let class = &cycle.classes[class];
-        let team = class.team?;
         let flavours = class.offers.iter().filter_map(|offer| offer.flavour);
-        let levels =
-            flavours.filter_map(|(_, flavour)| self.tree.level_inside(team, flavour, class.gpus));
-        levels.map(|(height, _)| height).min()
+        let levels = flavours
+            .filter_map(|(_, flavour)| self.tree.level_inside(class.team?, flavour, class.gpus));
+        let reaches = levels.map(|(height, level)| match height {
+            0 => (false, Reverse(None)),
+            _ => (true, Reverse(Some(self.tree.depth(level)))),
+        });
+        reaches.min().unwrap_or((true, Reverse(None)))
     }
 
     /// Seeks again for a claim: among these jobs only, if any are named.

@@ -78,7 +78,8 @@ pub(crate) fn review<'a>(
     at(cycle, facts)
 }
 
-/// Claims of jobs that could not start, given in order: owners first, the lowest borrowing height first.
+/// Claims of jobs that could not start, given in order: owners first, those inside their nominal and then those inside the
+/// deepest level, as in the order of starts.
 pub(crate) fn make_claims<'a>(
     cycle: &mut Cycle<'a>,
     hunt: &mut Hunt<'a>,
@@ -86,7 +87,7 @@ pub(crate) fn make_claims<'a>(
 ) -> Vec<Event> {
     let state = cycle.state;
     let claimants: BTreeSet<JobId> = state.claims.values().map(|claim| claim.claimant).collect();
-    let mut heights = vec![None; cycle.classes.len()];
+    let mut reaches = vec![None; cycle.classes.len()];
     let mut asking: Vec<_> = left
         .iter()
         .enumerate()
@@ -94,12 +95,11 @@ pub(crate) fn make_claims<'a>(
             let job = state.jobs.get(&candidate.id)?;
             let refused = job.no_claim_before.is_some_and(|until| until > cycle.now);
             let barred = refused || candidate.stands_aside(cycle.now);
-            let height = || hunt.height(cycle, class).unwrap_or(u32::MAX);
-            let height = *heights[class].get_or_insert_with(height);
-            (!barred && !claimants.contains(&job.id)).then_some((height, rank, class, job))
+            let reach = *reaches[class].get_or_insert_with(|| hunt.reach(cycle, class));
+            (!barred && !claimants.contains(&job.id)).then_some((reach, rank, class, job))
         })
         .collect();
-    asking.sort_by_key(|&(height, rank, ..)| (height, rank));
+    asking.sort_by_key(|&(reach, rank, ..)| (reach, rank));
     let mut facts = Vec::new();
     let (mut spent, served) = (BTreeSet::new(), state.evicted_for());
     let mut id = state.claims_ever;
