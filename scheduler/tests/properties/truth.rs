@@ -2,6 +2,7 @@
 
 use super::world::*;
 use scheduler::*;
+use std::cmp::Reverse;
 
 /// Lifts all of a reason's blockers, and then all but each one of them.
 pub fn check_reason(world: &World, waiting: &Waiting) {
@@ -23,6 +24,7 @@ pub fn check_reason(world: &World, waiting: &Waiting) {
         "lifting all of {:?} starts it",
         reason.all
     );
+    let case = case.of_flavour_told(reason);
     for blocker in &reason.all {
         if let Blocker::Room { held, .. } = blocker {
             check_held_room(&case, reason, held);
@@ -99,12 +101,15 @@ fn is_aside(blocker: &Blocker) -> bool {
     )
 }
 
-fn makes_no_claim(blocker: &Blocker) -> bool {
-    match blocker {
-        Blocker::Room { held, .. } => !held.is_empty(),
+/// What is set aside or backs off makes no claim, nor does what lacks room that no claim can make, though one could bring
+/// it the quota: what it lacks is told as things stand.
+fn makes_no_claim(all: &[Blocker]) -> bool {
+    let has_no_quota = all.iter().any(|it| matches!(it, Blocker::Quota { .. }));
+    all.iter().any(|blocker| match blocker {
+        Blocker::Room { held, .. } => has_no_quota || !held.is_empty(),
         Blocker::BackOff { .. } | Blocker::Limit { .. } => true,
         other => is_aside(other),
-    }
+    })
 }
 
 /// What is judged: a job that waits, in its state.
@@ -117,10 +122,7 @@ struct Case {
 impl Case {
     fn of(world: &World, waiting: &Waiting) -> Self {
         let mut state = world.state.clone();
-        let all = &waiting.reason.all;
-        if all.iter().any(makes_no_claim) {
-            // What is set aside or backs off has made no claim, nor has what could lie on held nodes: what it lacks is told as things
-            // stand.
+        if makes_no_claim(&waiting.reason.all) {
             state.policy.owner_reclaim = false;
             state.policy.fair_reclaim = false;
             state.policy.within_team = WithinTeam::Never;
@@ -130,6 +132,22 @@ impl Case {
             now: world.now,
             job: waiting.job,
         }
+    }
+
+    /// The job as if it asked only for the flavour that a reason tells of, if it does: another one may be closed by those
+    /// ahead in the queue, who are gone in a case.
+    fn of_flavour_told(mut self, reason: &Reason) -> Self {
+        let mut told = reason.all.iter().filter_map(|blocker| match blocker {
+            Blocker::Quota { flavour, .. } | Blocker::Room { flavour, .. } => Some(flavour),
+            _ => None,
+        });
+        let job = self.state.jobs.get_mut(&self.job).expect("the job");
+        if let Some(told) = told.find(|told| job.spec.flavours.contains(told)) {
+            let mut spec = JobSpec::clone(&job.spec);
+            spec.flavours = vec![told.clone()];
+            job.spec = spec.into();
+        }
+        self
     }
 }
 
@@ -241,10 +259,12 @@ fn everything_that_could_be_lifted(case: &Case) -> Vec<Blocker> {
     let mut lifts = Vec::new();
     for flavour in &job.spec.flavours {
         let none = MilliGpu::ZERO;
-        if case.state.teams[&job.spec.team]
-            .quotas
-            .contains_key(flavour)
-        {
+        // Where a flavour can never do, more of it is another fleet, not a blocker that is gone.
+        if can_never_run(case, flavour) {
+            continue;
+        }
+        let quotas = &case.state.teams[&job.spec.team].quotas;
+        if quotas.contains_key(flavour) {
             lifts.push(Blocker::Quota {
                 flavour: flavour.clone(),
                 asks: none,
@@ -300,6 +320,18 @@ fn everything_that_could_be_lifted(case: &Case) -> Vec<Blocker> {
         }
     }
     lifts
+}
+
+/// True when the job could never run if it asked for this flavour only.
+fn can_never_run(case: &Case, flavour: &FlavourId) -> bool {
+    let mut state = case.state.clone();
+    let job = state.jobs.get_mut(&case.job).expect("the job");
+    let mut spec = JobSpec::clone(&job.spec);
+    spec.flavours = vec![flavour.clone()];
+    job.spec = spec.into();
+    let told = plan(&state, case.now).waiting;
+    let mut told = told.iter().filter(|waiting| waiting.job == case.job);
+    told.any(|waiting| waiting.reason.never())
 }
 
 fn room_of(flavour: &FlavourId, held: Box<[Hold]>) -> Blocker {
@@ -369,4 +401,28 @@ fn add_block(state: &mut State, flavour: &FlavourId) {
             },
         );
     }
+}
+
+/// What starts in a cycle is nobody's prey until the next one. A team is spoken for by its head: behind one that must borrow
+/// an owner's small job is looked at late, and claims a cycle later what a borrower has started on meanwhile. That is the one
+/// thing that a second cycle at the same moment may still do.
+pub fn claims_from_behind_its_head(world: &World, plan: &Plan, again: &Plan) -> bool {
+    let started = |job: JobId| {
+        let is =
+            |event: &Event| matches!(event.fact, Fact::JobAdmitted { job: one, .. } if one == job);
+        plan.events.iter().any(is)
+    };
+    let turn = |job: &Job| (Reverse(job.spec.priority), job.submitted, job.id);
+    let is_behind = |claimant: JobId| {
+        let claimant = &world.state.jobs[&claimant];
+        let waiting = plan.waiting.iter().map(|waiting| waiting.job);
+        let mut of_team = waiting.map(|job| &world.state.jobs[&job]);
+        of_team.any(|job| job.spec.team == claimant.spec.team && turn(job) < turn(claimant))
+    };
+    again.events.iter().any(|event| match &event.fact {
+        Fact::ClaimMade { claim, .. } | Fact::ClaimRequested { claim, .. } => {
+            is_behind(claim.claimant) && claim.victims.iter().any(|victim| started(victim.job))
+        }
+        _ => false,
+    })
 }
