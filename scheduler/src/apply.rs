@@ -62,7 +62,7 @@ pub fn apply(state: &mut State, event: &Event) {
         }
         Fact::NodeSet { node } => {
             let before = state.nodes.insert(node.id, empty(node));
-            note_node(state, before.map(|free| free.node).as_ref(), node.id);
+            note_node(state, before.as_ref().map(|free| &free.node), node.id);
         }
         Fact::NodeHealthSet { node, health, .. } => {
             failure::note_health(state, *node, *health);
@@ -297,33 +297,34 @@ fn forget_turn(state: &mut State, job: &Job) {
 
 /// Moves one job along the table and lets `change` write what else the event says about it.
 pub(crate) fn step(state: &mut State, id: JobId, step: Step, change: impl FnOnce(&mut Job)) {
-    let Some(mut job) = state.jobs.remove(&id) else {
+    let Some(mut shared) = state.jobs.remove(&id) else {
         return;
     };
-    forget_turn(state, &job);
-    let before = Load::of(&job);
-    match next(job.phase, step) {
+    forget_turn(state, &shared);
+    let before = Load::of(&shared);
+    match next(shared.phase, step) {
         Next::To(phase) => {
+            let job = Arc::make_mut(&mut shared);
             job.phase = phase;
-            change(&mut job);
+            change(job);
         }
-        Next::Gone => return recount(state, &job, before, Load::default()),
+        Next::Gone => return recount(state, &shared, before, Load::default()),
         Next::Never => {}
     }
-    recount(state, &job, before, Load::of(&job));
-    remember_turn(state, &job);
-    state.jobs.insert(id, job);
+    recount(state, &shared, before, Load::of(&shared));
+    remember_turn(state, &shared);
+    state.jobs.insert(id, shared);
 }
 
 /// Lets `change` write something about a job that its phase does not depend on, but its due time may.
 pub(crate) fn touch(state: &mut State, id: JobId, change: impl FnOnce(&mut Job)) {
-    let Some(mut job) = state.jobs.remove(&id) else {
+    let Some(mut shared) = state.jobs.remove(&id) else {
         return;
     };
-    forget_turn(state, &job);
-    change(&mut job);
-    remember_turn(state, &job);
-    state.jobs.insert(id, job);
+    forget_turn(state, &shared);
+    change(Arc::make_mut(&mut shared));
+    remember_turn(state, &shared);
+    state.jobs.insert(id, shared);
 }
 
 fn admit(state: &mut State, at: Millis, id: JobId, attempt: u32, placement: &Arc<Placement>) {

@@ -7,14 +7,13 @@ use crate::count::Counted;
 use crate::explain::Lacks;
 use crate::hold::TeamHolds;
 use crate::limit::Running;
+use crate::line::{Candidate, ClassKey, Index};
 use crate::maximum::{Hardware, never, of_shape};
 use crate::place::{Shape, Shortage, UnknownLevel, seek, within};
-use crate::plan::Candidate;
 use crate::quota::QuotaTree;
 use crate::room::{Room, View, Yard, YardKey, pool_of};
-use crate::{Blocker, FlavourId, JobId, JobSpec, MilliGpu, Millis, Placement, Pool, State, TeamId};
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, Hasher};
+use crate::{Blocker, FlavourId, JobId, JobSpec, MilliGpu, Millis, Placement, State};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A shape in a yard: where room for it is sought, once.
@@ -58,46 +57,6 @@ pub(crate) struct Class<'a> {
     pub told: Option<Vec<Lacks>>,
 }
 
-/// What makes two jobs the same.
-#[derive(PartialEq, Eq, Hash)]
-struct ClassKey<'a> {
-    shape: Shape,
-    pool: Pool,
-    team: &'a TeamId,
-    flavours: &'a [FlavourId],
-    preemptible: bool,
-    span: Option<Millis>,
-}
-
-/// A hasher that is quick and the same everywhere; nobody outside chooses what is looked up so as to make it slow.
-#[derive(Default)]
-struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-    fn write_u8(&mut self, n: u8) {
-        self.write_u64(n.into());
-    }
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(n.into());
-    }
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(26) ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    fn write_usize(&mut self, n: usize) {
-        self.write_u64(n as u64);
-    }
-}
-
 /// The scratch of one cycle. The state itself is only read.
 pub(crate) struct Cycle<'a> {
     pub state: &'a State,
@@ -111,8 +70,7 @@ pub(crate) struct Cycle<'a> {
     pub yards: Vec<Yard<'a>>,
     spot_index: BTreeMap<(usize, Shape), usize>,
     pub spots: Vec<Spot<'a>>,
-    /// Only looked up, never walked: its order reaches nothing.
-    class_index: HashMap<ClassKey<'a>, usize, BuildHasherDefault<Mix>>,
+    class_index: Index<ClassKey<'a>>,
     pub classes: Vec<Class<'a>>,
     pub backfill: Backfill<'a>,
     /// Jobs that have waited over `reserve_after`, the oldest ones.
@@ -138,7 +96,7 @@ impl<'a> Cycle<'a> {
             yards: Vec::new(),
             spot_index: BTreeMap::new(),
             spots: Vec::new(),
-            class_index: HashMap::default(),
+            class_index: Index::default(),
             classes: Vec::new(),
             backfill: Backfill::default(),
             waited: Vec::new(),
@@ -183,8 +141,8 @@ impl<'a> Cycle<'a> {
 
     /// The class of a job that runs for `span` at most, made when first met.
     pub(crate) fn class(&mut self, spec: &'a JobSpec, span: Option<Millis>) -> usize {
-        let shape = match Shape::of(spec, &self.state.topology) {
-            Ok(shape) => shape,
+        let key = match ClassKey::of(spec, span, &self.state.topology) {
+            Ok(key) => key,
             Err(UnknownLevel(level)) => {
                 let names = level.map_or_else(String::new, |level| level.to_string());
                 let blocker = Blocker::Misconfigured {
@@ -194,20 +152,12 @@ impl<'a> Cycle<'a> {
                 return self.add_class(Class::impossible(spec, blocker));
             }
         };
-        let key = ClassKey {
-            team: &spec.team,
-            flavours: &spec.flavours,
-            pool: pool_of(spec.kind),
-            preemptible: spec.preemptible,
-            shape,
-            span,
-        };
         if let Some(&class) = self.class_index.get(&key) {
             return class;
         }
         let class = Class {
             span,
-            ..self.describe(spec, shape)
+            ..self.describe(spec, key.shape)
         };
         let class = self.add_class(class);
         self.class_index.insert(key, class);

@@ -28,8 +28,8 @@
 //! same, so their keys are found once for each charge of their tree.
 
 use crate::cycle::Cycle;
+use crate::line::Candidate;
 use crate::past_use::decayed_use;
-use crate::plan::Candidate;
 use crate::policy::UseOrder;
 use crate::quota::QuotaTree;
 use crate::{JobId, Millis, Priority, State};

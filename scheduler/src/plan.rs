@@ -15,19 +15,16 @@ use crate::backfill::known;
 use crate::claim::{Hunt, claim_of, hold_room, make_claims, review};
 use crate::cycle::Cycle;
 use crate::decide::check_spec;
-use crate::depend::unmet;
 use crate::explain::explain;
 use crate::failure::replace;
 use crate::hold::TeamHolds;
-use crate::notebook;
+use crate::line::{Candidate, Line, aside};
 use crate::order::{Order, Share, past_use};
-use crate::state::Turn;
 use crate::{
-    Blocker, Event, Fact, Hold, JobId, JobSpec, Millis, PersonId, Placement, Priority, Reason,
-    Refusal, Stage, State, apply,
+    Blocker, Event, Fact, JobId, JobSpec, Millis, PersonId, Placement, Reason, Refusal, Stage,
+    State, apply,
 };
 use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -77,14 +74,16 @@ pub fn plan_events(state: &State, now: Millis) -> Vec<Event> {
 
 fn cycle(state: &State, now: Millis, tell: Tell) -> Plan {
     let now = now.max(state.at);
-    let mut round = Round::of(state, now, Claims::Made, tell);
+    let line = Line::of(state);
+    let mut round = Round::of(state, &line, now, Claims::Made, tell);
     if !round.again {
         return round.plan;
     }
-    let (mut after, mut events) = (state.clone(), Vec::new());
+    let (mut after, mut events, mut told) = (state.clone(), Vec::new(), BTreeSet::new());
     for rounds in 1..=ROUNDS {
         let done = &round.plan.events;
         done.iter().for_each(|event| apply(&mut after, event));
+        told.extend(done.iter().filter_map(|event| event.fact.job()));
         events.append(&mut round.plan.events);
         let claims = match (round.again, rounds) {
             (false, _) => break,
@@ -92,7 +91,9 @@ fn cycle(state: &State, now: Millis, tell: Tell) -> Plan {
             (true, ROUNDS) => Claims::Left,
             (true, _) => Claims::Made,
         };
-        round = Round::of(&after, now, claims, tell);
+        let line = line.later(&after, &told);
+        debug_assert!(line.agrees_with(&Line::of(&after)));
+        round = Round::of(&after, &line, now, claims, tell);
     }
     events.append(&mut round.plan.events);
     Plan {
@@ -126,14 +127,8 @@ struct Round {
 }
 
 impl Round {
-    fn of(state: &State, now: Millis, claims: Claims, tell: Tell) -> Self {
-        let holds = TeamHolds::of(state);
-        let jobs: Vec<_> = state
-            .queue
-            .iter()
-            .filter_map(|turn| Candidate::of(state, &holds, turn))
-            .collect();
-        let mut walk = Walk::of(state, now, &jobs);
+    fn of<'a>(state: &'a State, line: &Line<'a>, now: Millis, claims: Claims, tell: Tell) -> Self {
+        let mut walk = Walk::of(state, now, line);
         let mut again = !walk.events.is_empty();
         while walk.pass(None) {}
         if claims == Claims::Made {
@@ -179,17 +174,14 @@ pub fn would_start(
         submitted: now,
         attempt: 0,
         not_before: None,
+        no_claim_before: None,
         span: spec.time_limit.or_else(|| default_limit(state, spec)),
+        kind: 0,
     };
     let id = new.id;
-    let mut jobs: Vec<_> = state
-        .queue
-        .iter()
-        .filter_map(|turn| Candidate::of(state, &holds, turn))
-        .collect();
-    let place = jobs.partition_point(|job| job.turn() < new.turn());
-    jobs.insert(place, new);
-    let mut walk = Walk::of(state, now, &jobs);
+    let mut line = Line::of(state);
+    let place = line.insert(new);
+    let mut walk = Walk::of(state, now, &line);
     while walk.pass(Some(place)) {}
     match walk.events.last().map(|event| &event.fact) {
         Some(Fact::JobAdmitted { job, placement, .. }) if *job == id => {
@@ -223,12 +215,14 @@ struct Walk<'a, 'b> {
 }
 
 impl<'a, 'b> Walk<'a, 'b> {
-    fn of(state: &'a State, now: Millis, jobs: &'b [Candidate<'a>]) -> Self {
+    fn of(state: &'a State, now: Millis, line: &'b Line<'a>) -> Self {
         let mut cycle = Cycle::of(state, now);
-        let classes: Vec<_> = jobs
-            .iter()
-            .map(|job| cycle.class(job.spec, job.span))
-            .collect();
+        let mut of_kinds = vec![None; line.kinds];
+        let jobs = line.jobs.as_slice();
+        let class_of = |job: &Candidate<'a>| {
+            *of_kinds[job.kind].get_or_insert_with(|| cycle.class(job.spec, job.span))
+        };
+        let classes: Vec<_> = jobs.iter().map(class_of).collect();
         let mut advanced = hold_room(&mut cycle, None);
         advanced.events.extend(replace(&mut cycle));
         let is_held = |index: &usize| advanced.waiting.contains(&jobs[*index].id);
@@ -353,61 +347,5 @@ impl<'a, 'b> Walk<'a, 'b> {
             self.classes[index],
             rank.unwrap_or_default(),
         )
-    }
-}
-
-/// What keeps a job out of the line.
-fn aside(state: &State, holds: &TeamHolds, own: Option<&Hold>, spec: &JobSpec) -> Vec<Blocker> {
-    let mut aside = holds.blockers(own, &spec.team);
-    aside.extend(unmet(state, spec));
-    aside
-}
-
-/// A waiting job, as far as the cycle is concerned.
-pub(crate) struct Candidate<'a> {
-    pub id: JobId,
-    pub owner: &'a PersonId,
-    pub spec: &'a JobSpec,
-    pub priority: Priority,
-    pub submitted: Millis,
-    pub attempt: u32,
-    pub not_before: Option<Millis>,
-    /// The longest that it may still run; `None` = no limit.
-    pub span: Option<Millis>,
-    /// What keeps it out of the line, whatever is free.
-    pub aside: Vec<Blocker>,
-}
-
-impl<'a> Candidate<'a> {
-    fn of(state: &'a State, holds: &TeamHolds, turn: &Turn) -> Option<Self> {
-        let job = state.jobs.get(&turn.2)?;
-        let (id, submitted, attempt, not_before) =
-            (job.id, job.submitted, job.attempt, job.not_before);
-        let limit = job.spec.time_limit;
-        let mut aside = aside(state, holds, job.hold.as_ref(), &job.spec);
-        aside.extend(notebook::blocker(job));
-        aside.sort_by_key(Blocker::precedence);
-        Some(Self {
-            id,
-            owner: &job.owner,
-            span: limit.map(|limit| limit.since(job.ran)),
-            spec: &job.spec,
-            priority: job.spec.priority,
-            submitted,
-            attempt,
-            not_before,
-            aside,
-        })
-    }
-    pub(crate) fn turn(&self) -> Turn {
-        (Reverse(self.priority), self.submitted, self.id)
-    }
-    /// Until when it is not tried, if it is not tried now.
-    pub(crate) fn backs_off(&self, now: Millis) -> Option<Millis> {
-        self.not_before.filter(|&until| until > now)
-    }
-    /// True when it is not tried now: what is free does not matter to it.
-    pub(crate) fn stands_aside(&self, now: Millis) -> bool {
-        !self.aside.is_empty() || self.backs_off(now).is_some()
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     Change, Claim, ClaimId, Cohort, CohortId, End, Ends, Flavour, FlavourId, Hold, Job, JobId,
     Load, Loans, MilliGpu, Millis, Name, Node, NodeId, PastUse, PersonId, Policy, Priority,
-    RateCard, Setting, Suspicion, Team, TeamId, TeamLimits, Topology,
+    RateCard, Setting, SharedMap, Suspicion, Team, TeamId, TeamLimits, Topology,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -71,7 +71,7 @@ pub struct State {
     /// Its leaves.
     pub teams: BTreeMap<TeamId, Team>,
     /// Machines.
-    pub nodes: BTreeMap<NodeId, FreeNode>,
+    pub nodes: SharedMap<NodeId, FreeNode>,
     /// Spares that a block is meant to have, by flavour and block: the most it had at once.
     #[serde(default)]
     pub spare_places: BTreeMap<FlavourId, BTreeMap<Name, u32>>,
@@ -79,7 +79,7 @@ pub struct State {
     #[serde(default)]
     pub holds: Vec<Hold>,
     /// Jobs that have not ended.
-    pub jobs: BTreeMap<JobId, Job>,
+    pub jobs: SharedMap<JobId, Job>,
     /// `charged` of each team and flavour: the sum over its admitted, starting, running and recovering jobs. No zeros.
     pub charged: BTreeMap<TeamId, BTreeMap<FlavourId, MilliGpu>>,
     /// Who borrows from whom, by flavour; no empty rows.

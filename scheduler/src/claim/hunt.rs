@@ -36,6 +36,8 @@ pub(crate) struct Hunt<'a> {
     leaving: Vec<&'a Job>,
     /// By flavour.
     herds: BTreeMap<usize, Herd<'a>>,
+    /// By spot: what fits where in the room as it is here.
+    counted: BTreeMap<usize, Counted>,
     taken: BTreeSet<JobId>,
 }
 
@@ -100,6 +102,7 @@ impl<'a> Hunt<'a> {
             tree,
             leaving,
             herds: BTreeMap::new(),
+            counted: BTreeMap::new(),
             taken: BTreeSet::new(),
         }
     }
@@ -170,6 +173,8 @@ impl<'a> Hunt<'a> {
                 claimant,
                 all: &all,
                 now: &cycle.room,
+                counted: (self.counted.entry(spot))
+                    .or_insert_with(|| Counted::of(&self.room, yard, &shape.ask)),
                 room: &mut self.room,
                 tree: &mut self.tree,
             };
@@ -308,6 +313,8 @@ struct Field<'f, 'a> {
     /// What is free already.
     now: &'f Room,
     room: &'f mut Room,
+    /// What fits where in it.
+    counted: &'f mut Counted,
     tree: &'f mut QuotaTree<'a>,
 }
 
@@ -473,8 +480,8 @@ impl<'a> Field<'_, 'a> {
     /// Where it would lie once these are gone.
     fn lies(&mut self, set: &[usize]) -> Option<Lies> {
         let kept = self.put(set);
-        let counted = Counted::of(self.room, self.yard, &self.shape.ask);
-        let lies = seek(self.yard, &counted, &self.shape).ok();
+        self.counted.catch_up(self.room, self.yard, &self.shape.ask);
+        let lies = seek(self.yard, self.counted, &self.shape).ok();
         self.restore(kept);
         lies
     }
@@ -515,8 +522,7 @@ impl<'a> Field<'_, 'a> {
     fn restore(&mut self, kept: BTreeMap<u32, Free>) {
         for (index, free) in kept {
             self.room.free[index as usize] = free;
+            self.room.taken.push(index);
         }
-        // Nothing counted before is kept up with this room.
-        self.room.taken.clear();
     }
 }

@@ -7,7 +7,7 @@ use super::prey::{Prey, Right};
 use super::{Alternative, Basis, Claim, ClaimId, Reclaim, ReclaimMode, Stage, Victim, Withdrawal};
 use crate::cycle::Cycle;
 use crate::decide::make_room;
-use crate::plan::Candidate;
+use crate::line::Candidate;
 use crate::{Blocker, Event, Fact, FlavourId, Job, JobId, Reason, State};
 use std::collections::BTreeSet;
 
@@ -92,26 +92,39 @@ pub(crate) fn make_claims<'a>(
         .iter()
         .enumerate()
         .filter_map(|(rank, &(candidate, class))| {
-            let job = state.jobs.get(&candidate.id)?;
-            let refused = job.no_claim_before.is_some_and(|until| until > cycle.now);
+            let refused = candidate
+                .no_claim_before
+                .is_some_and(|until| until > cycle.now);
             let barred = refused || candidate.stands_aside(cycle.now);
             let reach = *reaches[class].get_or_insert_with(|| hunt.reach(cycle, class));
-            (!barred && !claimants.contains(&job.id)).then_some((reach, rank, class, job))
+            (!barred && !claimants.contains(&candidate.id)).then_some((
+                reach,
+                rank,
+                class,
+                candidate.id,
+            ))
         })
         .collect();
     asking.sort_by_key(|&(reach, rank, ..)| (reach, rank));
     let mut facts = Vec::new();
     let (mut spent, served) = (BTreeSet::new(), state.evicted_for());
+    let mut alike: Vec<_> = vec![None; cycle.classes.len()];
     let mut id = state.claims_ever;
     for (_, _, class, job) in asking {
-        let same = cycle.sought_alike(class);
-        if spent.contains(&same) || !cycle.running.passed(&job.spec, &job.owner).is_empty() {
+        let same = alike[class].get_or_insert_with(|| cycle.sought_alike(class));
+        if spent.contains(same) {
+            continue;
+        }
+        let Some(job) = state.jobs.get(&job) else {
+            continue;
+        };
+        if !cycle.running.passed(&job.spec, &job.owner).is_empty() {
             continue;
         }
         let Some(found) = hunt.seek(cycle, job, class, None) else {
             // Another one of the class may be barred from fewer victims than one that was served before.
             if !served.contains(&job.id) {
-                spent.insert(same);
+                spent.insert(same.clone());
             }
             continue;
         };
