@@ -198,6 +198,9 @@ fn table(part: &str) -> bool {
     within
 }
 
+/// A shape so many times as large in some of its numbers.
+type Grow = fn(Shape, u32) -> Shape;
+
 /// How it grows: each of the three numbers four times as large in two steps, the others as they are.
 fn growth() {
     println!(
@@ -209,7 +212,7 @@ fn growth() {
         running: 1_000,
         waiting: 5_000,
     };
-    let larger: [(&str, fn(Shape, u32) -> Shape); 4] = [
+    let larger: [(&str, Grow); 4] = [
         ("nodes", |s, k| Shape {
             nodes: s.nodes * k,
             ..s
