@@ -3,9 +3,7 @@
 use super::Page;
 use crate::PageContext;
 use crate::forms;
-use crate::parts::{
-    Col, Field, PageHead, Sheet, choice, count, form_error, plural, text_field, when,
-};
+use crate::parts::{Col, Field, PageHead, Sheet, choice, form_error, plural, text_field, when};
 use crate::url::Url;
 use contract::{ChangeView, PolicyView};
 use control::ServiceError;
@@ -28,16 +26,11 @@ pub async fn policies(context: &PageContext, change: Option<&str>) -> Page {
         }
     };
     let changed = all.iter().filter(|one| one.changed).count() as u64;
+    let rules = plural(all.len() as u64, "rule", "rules");
     let say = match changed {
-        0 => format!(
-            "{} numbers that every cycle goes by, all at their defaults.",
-            count(all.len() as u64)
-        ),
-        n => format!(
-            "{} numbers that every cycle goes by; {} not at its default.",
-            count(all.len() as u64),
-            plural(n, "is", "are")
-        ),
+        0 => format!("{rules} that every cycle goes by, all at their defaults."),
+        1 => format!("{rules} that every cycle goes by; 1 is not at its default."),
+        n => format!("{rules} that every cycle goes by; {n} are not at their defaults."),
     };
     let form = chosen.map(|one| form(context, one, now));
     let rows = all.iter().map(|one| row(one, now)).collect();

@@ -60,7 +60,7 @@ enum Command {
     /// Reclaims: what owners ask back of those who borrow. List, show, answer.
     #[command(subcommand)]
     Reclaim(reclaim::ReclaimCommand),
-    /// Policies: the numbers that every cycle goes by. List, set.
+    /// Policies: the rules that every cycle goes by. List, set.
     #[command(subcommand)]
     Policy(setting::PolicyCommand),
     /// Limits on what runs and waits at once, of teams and their members. List, set.
