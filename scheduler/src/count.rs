@@ -66,6 +66,11 @@ impl Counted {
         self.seen = room.taken.len();
     }
 
+    /// What was taken after `seen` and is counted here has been put back: it is not told of again.
+    pub(crate) fn rewind(&mut self, seen: usize) {
+        self.seen = seen;
+    }
+
     /// Counts a node again, and the domains around it.
     pub(crate) fn recount(&mut self, free: &Free, yard: &Yard, node: usize, ask: &PodAsk) {
         let levels = yard.levels();

@@ -237,11 +237,13 @@ pub(crate) fn fold(state: &mut State, at: Millis, fact: &Fact) {
             activity.suspend_at = Some(*suspend_at);
         }),
         Fact::NotebookSuspended { job, by, why } => touch(state, *job, |job| {
-            job.suspended = Some(Suspension {
-                since: at,
-                by: by.clone(),
-                why: why.clone(),
-            });
+            if job.phase == Phase::Queued && job.spec.kind == JobKind::Notebook {
+                job.suspended = Some(Suspension {
+                    since: at,
+                    by: by.clone(),
+                    why: why.clone(),
+                });
+            }
         }),
         Fact::NotebookResumed { job, .. } => touch(state, *job, |job| job.suspended = None),
         _ => {}

@@ -5,6 +5,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,10 +52,14 @@ pub async fn serve(listener: TcpListener, doors: Doors, stop: impl Future<Output
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
+            // Gone before it was taken: the next one may be there already.
+            Err(error) if is_of_the_other_side(&error) => continue,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
-                tokio::time::sleep(PAUSE).await;
-                continue;
+                tokio::select! {
+                    () = &mut stop => break,
+                    () = tokio::time::sleep(PAUSE) => continue,
+                }
             }
         };
         let (place, router) = match places.clone().try_acquire_owned() {
@@ -69,6 +74,16 @@ pub async fn serve(listener: TcpListener, doors: Doors, stop: impl Future<Output
     end.send_replace(true);
     drop(listener);
     while under_way.join_next().await.is_some() {}
+}
+
+/// Not a lack of ours, which a pause may mend.
+fn is_of_the_other_side(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
 }
 
 /// One connection, to its end.

@@ -479,10 +479,17 @@ impl<'a> Field<'_, 'a> {
 
     /// Where it would lie once these are gone.
     fn lies(&mut self, set: &[usize]) -> Option<Lies> {
+        let ask = self.shape.ask;
+        self.counted.catch_up(self.room, self.yard, &ask);
+        let before = self.room.taken.len();
         let kept = self.put(set);
-        self.counted.catch_up(self.room, self.yard, &self.shape.ask);
+        self.counted.catch_up(self.room, self.yard, &ask);
         let lies = seek(self.yard, self.counted, &self.shape).ok();
         self.restore(kept);
+        self.counted.catch_up(self.room, self.yard, &ask);
+        // The room is as it was: sets that were only tried leave nothing for others to catch up with.
+        self.room.taken.truncate(before);
+        self.counted.rewind(before);
         lies
     }
 

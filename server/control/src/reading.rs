@@ -41,12 +41,13 @@ async fn untouched(data: &Path) -> Result<Reading, OpenError> {
         let store = Store::attach_still(data).await?;
         return Ok(Reading { store, _copy: None });
     }
-    let copy = Copy(std::env::temp_dir().join(format!("muster-reading-{}", std::process::id())));
+    let name = format!("muster-reading-{:032x}", rand::random::<u128>());
+    let path = std::env::temp_dir().join(name);
+    let made = DirBuilder::new().mode(0o700).create(&path);
+    made.map_err(|error| refused_by(&path, &error))?;
+    // Only now: what somebody else has made is not ours to remove.
+    let copy = Copy(path);
     let refused = |error| refused_by(&copy.0, &error);
-    DirBuilder::new()
-        .mode(0o700)
-        .create(&copy.0)
-        .map_err(refused)?;
     for from in [data.join(FILE), log] {
         let to = copy.0.join(from.file_name().unwrap_or_default());
         fs::copy(&from, &to).map_err(refused)?;

@@ -54,6 +54,15 @@ async fn a_held_job_says_who_held_it_and_its_owner_does_not_undo_a_lead() {
         matches!(refused, Err(ServiceError::Forbidden(_))),
         "{refused:?}"
     );
+    // Nor in two steps: a drain takes the place of the hold, with its author.
+    let refused = owner.hold(HoldMode::Drain, None).await;
+    assert!(
+        matches!(refused, Err(ServiceError::Forbidden(_))),
+        "{refused:?}"
+    );
+    let told = house.show("fraud-ml.engineer", second).await;
+    let by = told.hold.map(|hold| hold.by);
+    assert_eq!(by.as_deref(), Some("fraud-ml.lead"));
     lead.release(None).await.expect("it is released");
     let stranger = contract::SubmitJob {
         team: "foundation".into(),
@@ -188,6 +197,11 @@ async fn a_lead_holds_the_own_team_and_does_not_undo_an_admins_hold() {
     assert!(
         matches!(&undone, Err(ServiceError::Forbidden(said)) if said.contains("admin has held it")),
         "{undone:?}"
+    );
+    let drained = by_lead.hold(HoldKind::Drain, Some("ours")).await;
+    assert!(
+        matches!(&drained, Err(ServiceError::Forbidden(said)) if said.contains("admin can drain it")),
+        "{drained:?}"
     );
     by_admin.release(Some("done")).await.expect("released");
 }

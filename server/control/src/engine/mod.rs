@@ -154,6 +154,20 @@ impl Replies {
     }
 }
 
+/// Says that the engine has ended, however it did. A panic says nothing by itself: whoever waits for the engine would wait
+/// for ever, and the server would stay up without it.
+struct Ending(Arc<Gauges>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let why = "the engine panicked, the log says where; what was answered is on record: start again";
+            self.0.fail(why.to_owned());
+        }
+        self.0.stop();
+    }
+}
+
 impl Engine {
     /// Runs until it is told to close, or until a write fails for good.
     pub(crate) async fn run(
@@ -161,6 +175,7 @@ impl Engine {
         mut mailbox: mpsc::Receiver<Ask>,
         mut closing: watch::Receiver<bool>,
     ) {
+        let _ending = Ending(Arc::clone(&self.gauges));
         let mut asks = Vec::new();
         let due = self.due();
         self.clock.worked_off_until(due);
@@ -169,7 +184,11 @@ impl Engine {
             tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => break,
-                damage = told(&mut self.damage) => return self.fail(&damage, mailbox),
+                damage = told(&mut self.damage) => {
+                    // On record before the damage was found; no cycle comes that would answer them.
+                    Replies::send(&mut self.replies.next);
+                    return self.fail(&damage, mailbox);
+                }
                 n = mailbox.recv_many(&mut asks, ASKS_MAX) => if n == 0 { break },
                 () = self.clock.wait_until(due) => {}
             }
@@ -188,6 +207,8 @@ impl Engine {
                 return self.fail(&error, mailbox);
             }
         }
+        // On record, and no cycle comes that would answer them.
+        Replies::send(&mut self.replies.next);
         refuse_all(&mut mailbox, &EngineError::Stopped);
         self.gauges.stop();
         self.leave().await;

@@ -210,18 +210,18 @@ async fn open_claims(
             problem: format!("it is missing; claim {last} comes from a later entry"),
         });
     }
-    let (mut open, mut seq) = (OpenClaims::default(), 0);
+    // One transaction: half a list would be taken for a whole one at the next start.
+    let (mut open, mut seq, mut write) = (OpenClaims::default(), 0, Transaction::default());
     loop {
         let entries = claims::entries_after(&mut read, seq, CHUNK).await?;
         let Some(last) = entries.last() else {
+            writer.commit(&write).await?;
             return Ok(open);
         };
         seq = last.seq;
-        let mut write = Transaction::default();
         for entry in &entries {
             open.note(&entry.event, &mut write);
         }
-        writer.commit(&write).await?;
     }
 }
 

@@ -43,8 +43,14 @@ fn refused(actor: &Actor, state: &State, scope: &HoldScope) -> Option<&'static s
     }
 }
 
-/// Why somebody may not release this hold; `None` = they may.
-fn release_refused(actor: &Actor, state: &State, hold: &Hold, people: &People) -> Option<String> {
+/// Why somebody may not release this hold, or drain what is held; `None` = they may.
+fn change_refused(
+    actor: &Actor,
+    state: &State,
+    hold: &Hold,
+    people: &People,
+    deed: &str,
+) -> Option<String> {
     if let Some(said) = refused(actor, state, &hold.scope) {
         return Some(said.to_owned());
     }
@@ -57,13 +63,13 @@ fn release_refused(actor: &Actor, state: &State, hold: &Hold, people: &People) -
             let team = state.jobs.get(job).map(|job| job.spec.team.as_str());
             let leads = team.is_some_and(|team| actor.role_in(team) >= Some(Role::Lead));
             (!leads)
-                .then(|| format!("{by} has held it: a lead of its team or an admin can release it"))
+                .then(|| format!("{by} has held it: a lead of its team or an admin can {deed} it"))
         }
         HoldScope::Team { team } => {
             let mut people = people.get(team.as_str()).into_iter().flatten();
             let of_team =
                 people.any(|person| person.id == by.as_str() && person.role >= Role::Lead);
-            (!of_team).then(|| format!("{by} has held it: an admin can release it"))
+            (!of_team).then(|| format!("{by} has held it: an admin can {deed} it"))
         }
         HoldScope::Cohort { .. } | HoldScope::Node { .. } | HoldScope::Domain { .. } => None,
     }
@@ -91,7 +97,7 @@ fn shown(actor: &Actor, live: &Live, hold: &Hold, people: &People) -> HoldView {
             actor.has(Role::Manager) || actor.role_in(job.spec.team.as_str()).is_some()
         })
     };
-    let refused = release_refused(actor, state, hold, people);
+    let refused = change_refused(actor, state, hold, people, "release");
     view::view(hold, live, sees, refused)
 }
 
@@ -176,11 +182,20 @@ impl Holder {
     }
 
     async fn set(&self, mode: HoldMode, why: Option<&str>) -> Answer<()> {
+        let why = checked_why(why)?;
+        // A drain takes the place of a hold, with whoever set it: else its owner could lift an admin's hold in two steps.
+        let replaces = |hold: &Hold| mode > hold.mode;
+        let live = self.control.inner.published.read();
+        let drains = live.state.hold_on(&self.scope).is_some_and(replaces);
+        drop(live);
+        if drains {
+            self.may_change("drain").await?;
+        }
         let command = Command::Hold {
             scope: self.scope.clone(),
             mode,
             by: self.actor.id.as_str().into(),
-            why: checked_why(why)?,
+            why,
         };
         self.control.ask(command, None).await.map(drop)
     }
@@ -188,27 +203,31 @@ impl Holder {
     /// Takes it back. What somebody has held who stands above the actor is not theirs to release.
     pub async fn release(&self, why: Option<&str>) -> Answer<()> {
         let why = checked_why(why)?;
-        let people = self.people().await?;
-        {
-            let live = self.control.inner.published.read();
-            if let HoldScope::Job { job } = self.scope
-                && !live.state.jobs.contains_key(&job)
-            {
-                return Err(no_job(job.0));
-            }
-            let hold = live.state.hold_on(&self.scope);
-            let refused =
-                hold.and_then(|hold| release_refused(&self.actor, &live.state, hold, &people));
-            if let Some(said) = refused {
-                return Err(ServiceError::Forbidden(said));
-            }
-        }
+        self.may_change("release").await?;
         let command = Command::Release {
             scope: self.scope.clone(),
             by: self.actor.id.as_str().into(),
             why,
         };
         self.control.ask(command, None).await.map(drop)
+    }
+
+    /// What lies on it already, if anything does, is theirs to lift or to make a drain of.
+    async fn may_change(&self, deed: &str) -> Answer<()> {
+        let people = self.people().await?;
+        let live = self.control.inner.published.read();
+        if let HoldScope::Job { job } = self.scope
+            && !live.state.jobs.contains_key(&job)
+        {
+            return Err(no_job(job.0));
+        }
+        let hold = live.state.hold_on(&self.scope);
+        let refused =
+            hold.and_then(|hold| change_refused(&self.actor, &live.state, hold, &people, deed));
+        match refused {
+            Some(said) => Err(ServiceError::Forbidden(said)),
+            None => Ok(()),
+        }
     }
 
     async fn show(&self) -> Answer<HoldView> {

@@ -96,6 +96,12 @@ pub(crate) enum Flaw {
         /// The first one of version 2.
         first: u64,
     },
+    /// It has a checksum, and what is noted of where they begin is lost.
+    #[error("it has a checksum, and the note of where they begin is not there")]
+    Formatless,
+    /// What the writer notes of the end is no number.
+    #[error("it may not be the last one: what is noted of the journal's end cannot be read")]
+    UnreadableEnd,
     /// Its checksum is not that of what is there.
     #[error("it is not as it was written: its checksum is of something else")]
     Altered,
@@ -292,6 +298,7 @@ impl Chain {
             Some(Format { first, .. }) if row.sum.is_some() => {
                 return Err((seq, Flaw::Dressed { first }));
             }
+            None if row.sum.is_some() => return Err((seq, Flaw::Formatless)),
             Some(Format { first, anchor }) if seq + 1 == first => {
                 if made.is_some_and(|made| made != anchor) {
                     return Err((1, Flaw::BeforeChecksums { last: seq }));
@@ -365,7 +372,13 @@ pub(super) async fn written_end(
         Some((seq, sum)) => (seq, Some(sum.to_owned())),
         None => (note.as_str(), None),
     };
-    Ok(seq.parse().ok().map(|seq| (seq, sum)))
+    match seq.parse() {
+        Ok(seq) => Ok(Some((seq, sum))),
+        Err(_) => {
+            let last = super::journal::last_seq(connection).await?;
+            Err(flawed(last, Flaw::UnreadableEnd))
+        }
+    }
 }
 
 async fn rows_after(
@@ -416,6 +429,9 @@ impl Tail {
         while seq < last {
             for row in rows_after(connection, ROWS, seq, CHUNK).await? {
                 seq = row.seq as u64;
+                if row.sum.is_some() {
+                    return Err(flawed(seq, Flaw::Formatless));
+                }
                 anchor = anchor.and(seq, &row.body);
             }
         }
