@@ -365,7 +365,7 @@ impl Chain {
 pub(super) async fn written_end(
     connection: &mut SqliteConnection,
 ) -> Stored<Option<(u64, Option<String>)>> {
-    let Some(note) = read_fact(connection, WRITTEN).await? else {
+    let Some(note) = read_fact(&mut *connection, WRITTEN).await? else {
         return Ok(None);
     };
     let (seq, sum) = match note.split_once(' ') {
