@@ -184,10 +184,11 @@ impl Holder {
     async fn set(&self, mode: HoldMode, why: Option<&str>) -> Answer<()> {
         let why = checked_why(why)?;
         // A drain takes the place of a hold, with whoever set it: else its owner could lift an admin's hold in two steps.
-        let replaces = |hold: &Hold| mode > hold.mode;
-        let live = self.control.inner.published.read();
-        let drains = live.state.hold_on(&self.scope).is_some_and(replaces);
-        drop(live);
+        let drains = {
+            let live = self.control.inner.published.read();
+            let hold = live.state.hold_on(&self.scope);
+            hold.is_some_and(|hold| mode > hold.mode)
+        };
         if drains {
             self.may_change("drain").await?;
         }
