@@ -60,9 +60,9 @@ async fn a_request_carries_its_price_three_ways_and_who_would_go() {
     // It is read later: what killing costs has grown, what a save costs has not.
     house.pass(Millis::minutes(2)).await;
     let later = house.reclaim("admin", id).await.expect("the admin sees it");
-    if later.price.next_save.wait_ms < one.price.next_save.wait_ms {
-        assert!(hours(&later.price.now.lost_gpu_hours) > hours(&now.lost_gpu_hours));
-    }
+    let waits = (later.price.next_save.wait_ms, one.price.next_save.wait_ms);
+    assert!(waits.0 < waits.1, "no save came in between: {waits:?}");
+    assert!(hours(&later.price.now.lost_gpu_hours) > hours(&now.lost_gpu_hours));
     assert_eq!(later.price.after_save.lost_gpu_hours, saved.lost_gpu_hours);
     // The victim's own page tells of it, and so does the claimant's.
     let told = house
