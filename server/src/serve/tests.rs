@@ -54,6 +54,15 @@ impl<'a> MakeWriter<'a> for Log {
 /// When a demo without history stands: 2026-10-20T06:00:00Z.
 const EPOCH: Millis = Millis(1_792_476_000_000);
 
+/// Nothing that is awaited here takes longer, also on a slow machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What must come to pass; fails by its name when it does not.
+async fn in_time<T>(what: &str, awaited: impl Future<Output = T>) -> T {
+    let bound = tokio::time::timeout(DEADLINE, awaited).await;
+    bound.unwrap_or_else(|_| panic!("not within {DEADLINE:?}: {what}"))
+}
+
 /// All doors of a demo without history, whose clock stands still.
 struct House {
     control: Control,
@@ -128,11 +137,14 @@ impl House {
         let to = self.clock.now() + span;
         self.clock.set(to);
         let mut changes = self.control.changes();
-        while self.clock.now() < to {
-            // One that was missed in between makes no difference: there are more, or the time is reached.
-            let heard = tokio::time::timeout(Duration::from_secs(1), changes.recv()).await;
-            drop(heard);
-        }
+        let reached = async {
+            while self.clock.now() < to {
+                // One that was missed in between makes no difference: there are more, or the time is reached.
+                let heard = tokio::time::timeout(Duration::from_secs(1), changes.recv()).await;
+                drop(heard);
+            }
+        };
+        in_time("all that was due is written", reached).await;
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is wrong is named, by the field, and nothing is half done.
 
-use crate::harness::{Browser, Server, fine_tune, muster};
+use crate::harness::{Browser, Server, fine_tune, muster, output_of};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
@@ -286,7 +286,7 @@ fn a_demo_that_cannot_start_says_why_and_what_to_do() {
             "--data",
         ),
     ] {
-        let ended = muster().arg("demo").args(args).output().expect("it runs");
+        let ended = output_of(muster().arg("demo").args(args));
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert_eq!(ended.status.code(), Some(1), "{args:?}: {said}");
         let line = said
@@ -302,7 +302,7 @@ fn a_demo_that_cannot_start_says_why_and_what_to_do() {
 
 /// What a command says on standard error, and how it ended.
 fn said(command: &mut std::process::Command) -> (Option<i32>, String) {
-    let ended = command.output().expect("it runs");
+    let ended = output_of(command);
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     (ended.status.code(), said)
 }

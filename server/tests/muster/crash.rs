@@ -1,6 +1,6 @@
 //! Killed at any moment: whatever a client was told is there afterwards, once, and the journal is whole.
 
-use crate::harness::{Server, muster, small_job, stdout};
+use crate::harness::{Server, muster, output_of, small_job, stdout};
 use reqwest::StatusCode;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,11 +162,9 @@ type Folded = (u64, String);
 
 /// Folds the journal offline from its first entry: no usage line over another, no gap, and the read models are its own.
 fn verify(data: &Path) -> Folded {
-    let verified = muster()
-        .args(["journal", "verify", "--output", "json", "--data"])
-        .arg(data)
-        .output()
-        .expect("it runs");
+    let mut verify = muster();
+    verify.args(["journal", "verify", "--output", "json", "--data"]);
+    let verified = output_of(verify.arg(data));
     let report: Value = serde_json::from_str(&stdout(&verified)).expect("JSON");
     let events = report["events"].as_u64().expect("a count");
     assert!(events > 0, "{report}");

@@ -3,9 +3,11 @@
 use reqwest::header::SET_COOKIE;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -15,6 +17,61 @@ pub const DEADLINE: Duration = Duration::from_secs(120);
 /// The built binary.
 pub fn muster() -> Command {
     Command::new(env!("CARGO_BIN_EXE_muster"))
+}
+
+/// What the command wrote, and how it ended. One that does not end within the deadline is killed, and fails by its name.
+pub fn output_of(command: &mut Command) -> Output {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let stdout = all_of(child.stdout.take().expect("its output"));
+    let stderr = all_of(child.stderr.take().expect("its errors"));
+    let read = |pipe: &Receiver<Vec<u8>>| pipe.recv_timeout(DEADLINE);
+    // Both pipes close when it ends.
+    if let (Ok(stdout), Ok(stderr)) = (read(&stdout), read(&stderr)) {
+        let status = child.wait().expect("it has ended");
+        return Output {
+            status,
+            stdout,
+            stderr,
+        };
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    let args: Vec<_> = command.get_args().collect();
+    panic!("muster {args:?} does not end within {DEADLINE:?}");
+}
+
+/// Everything that comes out of a pipe, read by a thread of its own so that the wait for it has an end.
+fn all_of(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (tell, read) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if pipe.read_to_end(&mut bytes).is_ok() {
+            let _ = tell.send(bytes);
+        }
+    });
+    read
+}
+
+/// The address in what a starting server says of itself; as [`all_of`].
+fn address_in(pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (tell, read) = mpsc::channel();
+    thread::spawn(move || {
+        let mut lines = BufReader::new(pipe).lines().map_while(Result::ok);
+        let url = lines.find_map(|line| {
+            line.split(' ')
+                .find(|word| word.starts_with("http://"))
+                .map(str::to_owned)
+        });
+        if let Some(url) = url {
+            let _ = tell.send(url);
+        }
+    });
+    read
 }
 
 /// A running demo. Dropped, it is killed.
@@ -52,21 +109,20 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .expect("muster starts");
-        let out = BufReader::new(child.stdout.take().expect("its output"));
-        let url = out
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| {
-                line.split(' ')
-                    .find(|word| word.starts_with("http://"))
-                    .map(str::to_owned)
-            })
-            .expect("muster says where it is before it ends");
-        let server = Self {
+        let url = address_in(child.stdout.take().expect("its output"));
+        // Before the wait, so that one that says nothing is killed when the test fails.
+        let mut server = Self {
             child,
-            url,
+            url: String::new(),
             data: data.to_owned(),
             _folder: None,
+        };
+        server.url = match url.recv_timeout(DEADLINE) {
+            Ok(url) => url,
+            Err(RecvTimeoutError::Disconnected) => panic!("muster ends before it says where it is"),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("muster does not say where it is within {DEADLINE:?}")
+            }
         };
         server.ready().await;
         server
@@ -96,11 +152,9 @@ impl Server {
 
     /// A client with a token made on the box while the server runs.
     pub fn person(&self, id: &str) -> Person {
-        let made = muster()
-            .args(["token", "create", "--as", id, "--data"])
-            .arg(&self.data)
-            .output()
-            .expect("it runs");
+        let mut create = muster();
+        create.args(["token", "create", "--as", id, "--data"]);
+        let made = output_of(create.arg(&self.data));
         let text = stdout(&made);
         let token = text.lines().last().unwrap_or_default().to_owned();
         assert!(
@@ -202,12 +256,12 @@ impl Person {
 
     /// The command line as this person.
     pub fn cli(&self, args: &[&str]) -> Output {
-        muster()
-            .args(args)
-            .env("MUSTER_URL", &self.url)
-            .env("MUSTER_TOKEN", &self.token)
-            .output()
-            .expect("it runs")
+        output_of(
+            muster()
+                .args(args)
+                .env("MUSTER_URL", &self.url)
+                .env("MUSTER_TOKEN", &self.token),
+        )
     }
 }
 

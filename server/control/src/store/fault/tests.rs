@@ -7,10 +7,14 @@ use scheduler::Millis;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{ConnectOptions, Connection};
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// When a demo without history stands: 2026-10-20T06:00:00Z.
 const EPOCH: Millis = Millis(1_792_476_000_000);
+
+/// Nothing here takes longer, also on a slow machine.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 struct House {
     control: Control,
@@ -73,7 +77,18 @@ async fn run(database: &mut SqliteConnection, sql: &'static str) {
     done.expect(sql);
 }
 
+/// What must come to pass; fails by its name when it does not.
+async fn in_time<T>(what: &str, awaited: impl Future<Output = T>) -> T {
+    let bound = tokio::time::timeout(DEADLINE, awaited).await;
+    bound.unwrap_or_else(|_| panic!("not within {DEADLINE:?}: {what}"))
+}
+
 impl House {
+    async fn until_standing(&self, is: bool) {
+        let what = format!("standing = {is}");
+        in_time(&what, self.control.inner.gauges.until_standing(is)).await;
+    }
+
     async fn submit(&self, key: &str) -> Result<Submitted, ServiceError> {
         let text = r#"{"team": "fraud-ml", "name": "a-job", "image": "fraud/train:4.12", "flavours": ["h100-80g"],
                        "pods": 4, "gpus_per_pod": 8, "time_limit": "8h", "run_time": "1h"}"#;
@@ -124,7 +139,7 @@ async fn while_another_program_holds_the_lock_nothing_is_decided_and_then_all_go
     assert!(said.contains("write lock; end it"), "{said}");
     let refused = house.submit("second").await;
     assert!(is_standing(&refused, "write lock"), "{refused:?}");
-    house.control.inner.gauges.until_standing(true).await;
+    house.until_standing(true).await;
     let why = house.control.standing().unwrap_or_default();
     assert!(
         why.contains("write lock") && !house.control.ready(),
@@ -138,7 +153,7 @@ async fn while_another_program_holds_the_lock_nothing_is_decided_and_then_all_go
     assert_eq!(house.jobs_of("fraud-ml.engineer").await, 1);
     assert_eq!(house.control.seq(), before);
     run(&mut other, "COMMIT").await;
-    house.control.inner.gauges.until_standing(false).await;
+    house.until_standing(false).await;
     let second = house.submit("second").await.expect("it is taken now");
     assert!(!second.repeated && second.id > first, "{second:?}");
     let again = house.submit("first").await.expect("a good job");
@@ -160,10 +175,10 @@ async fn on_a_full_disk_a_batch_is_undone_whole_and_room_makes_it_go_on() {
         assert!(told < 10_000, "the disk is never full");
     };
     assert!(is_standing(&refused, "the disk is full"), "{refused:?}");
-    house.control.inner.gauges.until_standing(true).await;
+    house.until_standing(true).await;
     let mut other = another(house.folder.path()).await;
     run(&mut other, "DELETE FROM facts WHERE key = 'ballast'").await;
-    house.control.inner.gauges.until_standing(false).await;
+    house.until_standing(false).await;
     let next = house.submit("after").await.expect("there is room again");
     assert!(!next.repeated, "{next:?}");
     other.close().await.expect("it closes");
@@ -181,17 +196,20 @@ async fn what_is_undone_comes_again_as_it_would_have_come() {
             let mut other = another(house.folder.path()).await;
             run(&mut other, "BEGIN IMMEDIATE").await;
             house.clock.set(EPOCH + Millis::hours(3));
-            house.control.inner.gauges.until_standing(true).await;
+            house.until_standing(true).await;
             run(&mut other, "COMMIT").await;
-            house.control.inner.gauges.until_standing(false).await;
+            house.until_standing(false).await;
             other.close().await.expect("it closes");
         }
         let mut changes = house.control.changes();
         house.clock.set(EPOCH + Millis::hours(3));
-        while house.control.clock().now() < EPOCH + Millis::hours(3) {
-            // One that was missed makes no difference: the time is reached, or there are more.
-            drop(changes.recv().await);
-        }
+        let reached = async {
+            while house.control.clock().now() < EPOCH + Millis::hours(3) {
+                // One that was missed makes no difference: the time is reached, or there are more.
+                drop(changes.recv().await);
+            }
+        };
+        in_time("the three hours are worked off", reached).await;
         house.control.close().await;
         let verified = offline::verify_journal(house.folder.path()).await;
         both.push(verified.expect("the journal is whole"));
@@ -216,7 +234,7 @@ async fn a_fault_that_stays_ends_the_engine_with_the_way_out() {
         matches!(refused, Err(ServiceError::Internal(_))),
         "{refused:?}"
     );
-    house.control.stopped().await;
+    in_time("the engine ends", house.control.stopped()).await;
     let fault = house.control.fault().expect("a line").to_owned();
     for word in ["append to the journal", "spoilt", "muster journal verify"] {
         assert!(fault.contains(word), "{fault}");
