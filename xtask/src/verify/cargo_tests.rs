@@ -8,7 +8,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -59,11 +59,11 @@ pub fn run_all(place: &Place) -> Result<Tally, Failure> {
     }
     // What passing tests print is wanted too: the skipped ones say so there.
     test.args(["test", "--no-fail-fast", "--", "--show-output"])
-        .stdout(Stdio::piped())
-        .process_group(0);
-    let mut child = test.spawn().map_err(|e| failed(e.to_string()))?;
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut group = Group::spawn(test).map_err(|e| failed(e.to_string()))?;
     let mut reading = Reading::default();
-    if let Some(stdout) = child.stdout.take() {
+    if let Some(stdout) = group.leader.stdout.take() {
         let lines = lines_of(stdout);
         loop {
             match lines.recv_timeout(STUCK_AFTER) {
@@ -75,13 +75,13 @@ pub fn run_all(place: &Place) -> Result<Tally, Failure> {
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     reading.stuck();
-                    end_group(&child);
+                    group.end();
                     break;
                 }
             }
         }
     }
-    let status = child.wait().map_err(|e| failed(e.to_string()))?;
+    let status = group.wait().map_err(|e| failed(e.to_string()))?;
     for name in &reading.skipped {
         eprintln!("    skipped: {name}");
     }
@@ -123,9 +123,73 @@ fn lines_of(stdout: impl Read + Send + 'static) -> mpsc::Receiver<io::Result<Str
     lines
 }
 
-/// Ends a child that leads a process group, with all that it started: the test runner, and what is stuck in it.
-fn end_group(child: &Child) {
-    let group = format!("-{}", child.id());
+/// A child that leads a process group: the test runner, with all that it starts. The group does not outlive this process:
+/// not when it gives up on the way (the drop ends it), and not when it is ended itself (Ctrl-C reaches only its own group;
+/// the watch sees its pipe close).
+struct Group {
+    leader: Child,
+    watch: Child,
+    over: bool,
+}
+
+impl Group {
+    /// Starts the leader, and the watch beside it.
+    fn spawn(mut command: Command) -> io::Result<Self> {
+        let mut leader = command.process_group(0).spawn()?;
+        // A line says that all is over; the end of the pipe, that nobody is left to say so.
+        let script = r#"read -r over || kill -s KILL -- "-$1""#;
+        let watch = Command::new("sh")
+            .args(["-c", script, "watch", &leader.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn();
+        match watch {
+            Ok(watch) => Ok(Self {
+                leader,
+                watch,
+                over: false,
+            }),
+            Err(problem) => {
+                kill_group(&leader);
+                leader.wait()?;
+                Err(problem)
+            }
+        }
+    }
+
+    /// Ends the leader with all that it started, also what is stuck in it.
+    fn end(&self) {
+        kill_group(&self.leader);
+    }
+
+    /// Waits for the leader; after that there is nothing to end.
+    fn wait(&mut self) -> io::Result<ExitStatus> {
+        let status = self.leader.wait()?;
+        self.over = true;
+        if let Some(mut pipe) = self.watch.stdin.take() {
+            pipe.write_all(b"over\n")?;
+        }
+        self.watch.wait()?;
+        Ok(status)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.over {
+            self.end();
+            // Both are ended by what was just done; whether their ends can be read makes no difference any more.
+            let _ = self.leader.wait();
+            drop(self.watch.stdin.take());
+            let _ = self.watch.wait();
+        }
+    }
+}
+
+fn kill_group(leader: &Child) {
+    let group = format!("-{}", leader.id());
     let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
     if !killed.is_ok_and(|status| status.success()) {
         eprintln!("    process group {group} could not be ended; way out: `kill -KILL -- {group}`");
@@ -230,25 +294,55 @@ mod tests {
         );
     }
 
+    /// A group that would be at it for ten minutes, and its lines after the first.
+    fn sleepers() -> (Group, mpsc::Receiver<io::Result<String>>) {
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", "sleep 600 & echo begun; wait"])
+            .stdout(Stdio::piped());
+        let mut group = Group::spawn(shell).expect("a shell");
+        let lines = lines_of(group.leader.stdout.take().expect("piped"));
+        let begun = lines.recv_timeout(Duration::from_secs(60));
+        assert_eq!(begun.expect("a line").expect("read"), "begun");
+        (group, lines)
+    }
+
+    /// The sleep held the other end, too: it closes when both are gone.
+    fn assert_gone(lines: &mpsc::Receiver<io::Result<String>>) {
+        let next = lines.recv_timeout(Duration::from_secs(60));
+        assert!(next.is_err_and(|e| e == mpsc::RecvTimeoutError::Disconnected));
+    }
+
     #[test]
     fn what_leads_a_group_is_ended_with_all_that_it_started() {
-        let mut shell = Command::new("sh")
-            .args(["-c", "sleep 600 & echo begun; wait"])
-            .stdout(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .expect("a shell");
-        let lines = lines_of(shell.stdout.take().expect("piped"));
-        let begun = lines.recv().expect("a line").expect("read");
-        assert_eq!(begun, "begun");
-        end_group(&shell);
-        // The sleep held the other end, too: it closes when both are gone.
-        assert!(
-            lines
-                .recv_timeout(Duration::from_secs(60))
-                .is_err_and(|e| e == mpsc::RecvTimeoutError::Disconnected)
-        );
-        assert!(!shell.wait().expect("ended").success());
+        let (mut group, lines) = sleepers();
+        group.end();
+        assert_gone(&lines);
+        assert!(!group.wait().expect("ended").success());
+    }
+
+    #[test]
+    fn a_group_goes_with_whoever_gives_up_on_it() {
+        let (group, lines) = sleepers();
+        drop(group);
+        assert_gone(&lines);
+    }
+
+    #[test]
+    fn a_group_goes_when_this_process_is_gone() {
+        let (mut group, lines) = sleepers();
+        // As if it had been killed: its end of the pipe closes, and no drop is run before.
+        drop(group.watch.stdin.take());
+        assert_gone(&lines);
+        assert!(!group.wait().expect("ended").success());
+    }
+
+    #[test]
+    fn a_group_that_is_waited_for_ends_as_it_ends() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exit 3"]);
+        let mut group = Group::spawn(shell).expect("a shell");
+        assert_eq!(group.wait().expect("ended").code(), Some(3));
     }
 
     #[test]
