@@ -7,19 +7,19 @@ use super::table::print;
 use contract::JobView;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_millis(500);
 /// The exit code of a wait that nothing would end.
 const CAN_NEVER_RUN: u8 = 4;
-/// Looks in a row that may fail before it gives up: about a minute.
-const FAILURES_MAX: u32 = 120;
+/// How long looks may fail before it gives up. A look that hangs takes its own limit ([`super::client`]) on top, once.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits; the exit code is the end state's, or says that it can never run as things are.
 pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
     let mut line = Line::default();
-    let mut failures = 0;
+    let mut failing = Failing::default();
     loop {
         let looked: Result<JobView, ClientError> = client.get(&format!("/jobs/{id}"), &[]).await;
         match looked {
@@ -39,11 +39,10 @@ pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
                 return Ok(ExitCode::from(CAN_NEVER_RUN));
             }
             Ok(job) => {
-                failures = 0;
+                failing = Failing::default();
                 line.show(&progress(&job));
             }
-            Err(error) if error.may_pass() && failures < FAILURES_MAX => {
-                failures += 1;
+            Err(error) if error.may_pass() && failing.bear(Instant::now()) => {
                 line.show(&format!("{error}; looking again"));
             }
             Err(error) => {
@@ -52,6 +51,19 @@ pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
             }
         }
         tokio::time::sleep(EVERY).await;
+    }
+}
+
+/// Since when no look has been answered.
+#[derive(Default)]
+struct Failing {
+    since: Option<Instant>,
+}
+
+impl Failing {
+    /// One more look has failed: true while it is worth another.
+    fn bear(&mut self, now: Instant) -> bool {
+        now - *self.since.get_or_insert(now) < PATIENCE
     }
 }
 
@@ -103,5 +115,24 @@ impl Line {
         if !self.shown.is_empty() && std::io::stderr().is_terminal() {
             eprintln!();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_is_a_time_however_long_one_look_takes() {
+        let begin = Instant::now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut failing = Failing::default();
+        // Looks that hang for half a minute each.
+        assert!(failing.bear(at(30)) && failing.bear(at(60)));
+        assert!(!failing.bear(at(90)), "a minute after the first");
+        // Looks that are refused at once.
+        let mut failing = Failing::default();
+        assert!((0..60).all(|second| failing.bear(at(second))));
+        assert!(!failing.bear(at(60)));
     }
 }
