@@ -3,7 +3,9 @@
 use super::Page;
 use crate::PageContext;
 use crate::forms;
-use crate::parts::{Col, Field, PageHead, Sheet, blank, choice, exact, plural, text_field, when};
+use crate::parts::{
+    Col, Field, PageHead, Sheet, blank, choice, exact, form_error, plural, text_field, when,
+};
 use contract::{NewToken, TokenView};
 use jiff::Timestamp;
 use leptos::prelude::*;
@@ -118,6 +120,7 @@ fn make(context: &PageContext) -> AnyView {
     view! {
         <section class="panel" id="make">
             <h2>"A new token"</h2>
+            {form_error(&context.errors)}
             <form method="post" action=forms::TOKENS>
                 {text_field(field("name", "What is it for?", context.typed("name", ""), "so that you know it again: laptop, nightly"), "", None)}
                 {choice(field("days", "It ends after", context.typed("days", "30"), ""), "", &days)}

@@ -2,7 +2,7 @@
 
 use super::guard::see_other;
 use super::headers::Asked;
-use super::page::{self, refuse, render};
+use super::page::{self, ask_again, refuse, render};
 use crate::door::Door;
 use app::PageContext;
 use axum::http::StatusCode;
@@ -30,6 +30,11 @@ pub async fn answered(
         Err(ServiceError::Conflict(said)) => {
             (StatusCode::CONFLICT, vec![FieldError::new("form", said)])
         }
+        // It can pass: nothing that was typed is lost meanwhile.
+        Err(error @ (ServiceError::Busy | ServiceError::Standing(_))) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            vec![FieldError::new("form", error.to_string())],
+        ),
         Err(error) => return refuse(error),
     };
     let context = page::context(door, Some(actor), page);
@@ -39,7 +44,11 @@ pub async fn answered(
         typed,
         ..context
     };
-    render(door, asked, context).await
+    let mut response = render(door, asked, context).await;
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        ask_again(&mut response);
+    }
+    response
 }
 
 /// The same refusal, with a field called as the page's form calls it.

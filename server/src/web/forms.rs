@@ -3,7 +3,7 @@
 use super::answer::answered;
 use super::guard::{path_of, see_other};
 use super::headers::Asked;
-use super::page::{self, refuse, refuse_query, render, with_form};
+use super::page::{self, ask_again, refuse, refuse_query, render, with_form};
 use super::secrets::Secret;
 use crate::door::Door;
 use crate::rest::{csv_answer, number};
@@ -62,7 +62,11 @@ pub async fn submit(
             )
         }
     };
-    render(&door, asked, with_form(&door, actor, state, status)).await
+    let mut response = render(&door, asked, with_form(&door, actor, state, status)).await;
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        ask_again(&mut response);
+    }
+    response
 }
 
 async fn act(

@@ -4,7 +4,7 @@ use super::headers::Asked;
 use super::page::{self, refuse};
 use super::session;
 use crate::door::Door;
-use app::PageProblem;
+use app::{PageProblem, Url};
 use axum::Extension;
 use axum::extract::{Form, Request, State};
 use axum::http::header::{HOST, LOCATION};
@@ -46,10 +46,20 @@ fn to_sign_in(request: &Request) -> Response {
 
 /// The page that a form was on: where a POST cannot be repeated one can at least look.
 fn page_behind(path: &str) -> String {
-    match path.rsplit_once('/') {
-        Some((page, "cancel" | "hold" | "release")) => page.to_owned(),
-        Some((page, "approve" | "decline" | "defer" | "propose")) => page.to_owned(),
-        Some((_, "revoke")) => "/tokens".to_owned(),
+    let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+    match segments.as_slice() {
+        ["jobs", id, _] => format!("/jobs/{id}"),
+        ["reclaims", id, _] => format!("/reclaims/{id}"),
+        ["tokens", ..] => Url::Tokens.to_string(),
+        ["holds", ..] => "/holds".to_owned(),
+        ["limits", team] => {
+            let team = Some((*team).to_owned());
+            Url::Limits { team }.to_string()
+        }
+        ["admin", "policies", name] => {
+            let change = Some((*name).to_owned());
+            Url::Policies { change }.to_string()
+        }
         _ => path.to_owned(),
     }
 }
@@ -234,6 +244,29 @@ mod tests {
     fn a_post_leads_back_to_its_page() {
         assert_eq!(page_behind("/jobs/7/cancel"), "/jobs/7");
         assert_eq!(page_behind("/tokens/a1/revoke"), "/tokens");
+        assert_eq!(page_behind("/jobs/7/resume"), "/jobs/7");
         assert_eq!(page_behind("/jobs/new"), "/jobs/new");
+        assert_eq!(page_behind("/limits/fraud-ml"), "/limits?team=fraud-ml");
+        let policies = "/admin/policies?change=grace";
+        assert_eq!(page_behind("/admin/policies/grace"), policies);
+    }
+
+    #[test]
+    fn every_post_of_the_table_leads_back_to_a_page() {
+        // The table's own text, since a router does not tell its routes. A page is what the portal's addresses know.
+        let table = include_str!("mod.rs");
+        let (guarded, _) = table.split_once("let open =").expect("the table");
+        let posts = guarded
+            .split(".route(")
+            .skip(1)
+            .filter(|route| route.contains("post("))
+            .map(|route| route.split('"').nth(1).expect("a path"));
+        let mut seen = 0;
+        for path in posts {
+            let page = page_behind(&path.replace("{id}", "7").replace(['{', '}'], ""));
+            assert!(Url::parse(&page).is_ok(), "{path} leads to {page}");
+            seen += 1;
+        }
+        assert!(seen >= 16, "{seen} posts in the table");
     }
 }

@@ -106,11 +106,16 @@ fn answer(problem: PageProblem) -> Response {
         .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
         .into_response();
     if response.status() == StatusCode::SERVICE_UNAVAILABLE {
-        let soon = HeaderValue::from_static("1");
-        response.headers_mut().insert(RETRY_AFTER, soon);
+        ask_again(&mut response);
     }
     response.extensions_mut().insert(Refused(problem));
     response
+}
+
+/// Says in a 503 when to ask again: in a second.
+pub fn ask_again(response: &mut Response) {
+    let soon = HeaderValue::from_static("1");
+    response.headers_mut().insert(RETRY_AFTER, soon);
 }
 
 /// [`refuse`], where all that the service was given came from the address.

@@ -41,7 +41,7 @@ pub async fn approve(
 ) -> Response {
     let done = async {
         let admin = door.control.reclaim_admin(&actor, number(&id)?).await?;
-        let seen = jobs(&form.seen)?;
+        let seen = jobs(&form.seen, "form")?;
         admin
             .approve((!seen.is_empty()).then_some(seen.as_slice()))
             .await
@@ -92,7 +92,7 @@ pub async fn propose(
 ) -> Response {
     let done = async {
         let lead = door.control.borrowers_lead(&actor, number(&id)?).await?;
-        lead.propose(&jobs(&form.victims)?).await
+        lead.propose(&jobs(&form.victims, "victims")?).await
     };
     let done = done.await;
     let typed = [("victims", form.victims)].into();
@@ -107,14 +107,14 @@ fn number(id: &str) -> Result<u64, ServiceError> {
     crate::rest::number(id).ok_or_else(|| ServiceError::NotFound(format!("reclaim `{id}`")))
 }
 
-/// Numbers of jobs out of what was typed.
-fn jobs(text: &str) -> Result<Vec<u64>, ServiceError> {
+/// Numbers of jobs out of what was typed, or out of what a page sent with a button: wrong there, it is the form that is wrong.
+fn jobs(text: &str, field: &str) -> Result<Vec<u64>, ServiceError> {
     let words = text.split(|letter: char| letter == ',' || letter.is_whitespace());
     let words = words.filter(|word| !word.is_empty());
     let numbers: Result<Vec<u64>, _> = words.map(str::parse).collect();
     numbers.map_err(|_| {
         let message = "numbers of jobs, with commas between: 4711, 4712";
-        ServiceError::Invalid(vec![FieldError::new("victims", message)])
+        ServiceError::Invalid(vec![FieldError::new(field, message)])
     })
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn jobs_are_read_as_people_type_them() {
-        let read = |text| jobs(text).map_err(|error| format!("{error:?}"));
+        let read = |text| jobs(text, "victims").map_err(|error| format!("{error:?}"));
         assert_eq!(read("4711, 4712 4713"), Ok(vec![4711, 4712, 4713]));
         assert_eq!(read(" "), Ok(Vec::new()));
         assert!(read("4711; 4712").is_err_and(|error| error.contains("\"victims\"")));

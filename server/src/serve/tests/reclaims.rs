@@ -251,6 +251,13 @@ async fn the_inbox_shows_each_what_concerns_them_and_a_form_answers_once() {
         asked.post(&lead, "approve", "").await.0,
         StatusCode::FORBIDDEN
     );
+    // What a page sends with its button is nobody's typing: the form is wrong, and no field of another one.
+    let (status, _, page) = asked.post(&admin, "approve", "seen=ten").await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(
+        page.contains("role=\"alert\"") && !page.contains("aria-invalid=\"true\""),
+        "{page}"
+    );
     let (status, headers, _) = asked
         .post(&admin, "decline", "reason=a+paper+deadline")
         .await;
