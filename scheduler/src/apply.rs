@@ -189,6 +189,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Fact::StepsResumed { .. }
         | Fact::PodSucceeded { .. }
         | Fact::PodsLost { .. }
+        | Fact::GangShrunk { .. }
         | Fact::TimeLimitExtended { .. } => failure::fold(state, at, &event.fact),
         Fact::ActivityStopped { .. }
         | Fact::ActivityResumed { .. }
@@ -215,6 +216,7 @@ pub fn apply(state: &mut State, event: &Event) {
         | Fact::ClaimDeferred { .. }
         | Fact::ClaimMade { .. }
         | Fact::ClaimWithdrawn { .. }
+        | Fact::ShrinkRequested { .. }
         | Fact::SaveAsked { .. } => claim::fold(state, at, &event.fact),
     }
 }
@@ -331,7 +333,9 @@ fn admit(state: &mut State, at: Millis, id: JobId, attempt: u32, placement: &Arc
     let Some(job) = state.jobs.get(&id).filter(|job| job.phase == Phase::Queued) else {
         return;
     };
-    let (spec, gpus) = (job.spec.clone(), job.spec.gpus());
+    let spec = job.spec.clone();
+    // An elastic one may have started with fewer pods than it asks.
+    let gpus = spec.gpus_of(placement.pods.len() as u32);
     state.admissions += 1;
     let order = state.admissions;
     step(state, id, Step::Admit, |job| {
@@ -351,6 +355,7 @@ fn admit(state: &mut State, at: Millis, id: JobId, attempt: u32, placement: &Arc
             no_step_since: None,
             stepped: None,
             activity: Activity::default(),
+            shed: None,
         });
     });
     for &pod in &placement.pods {
@@ -417,8 +422,10 @@ fn release(state: &mut State, at: Millis, id: JobId) -> Option<Allocation> {
     let job = state.jobs.get_mut(&id)?;
     // Out of the list of due times while it still says when it was due.
     let due = job.due(&state.policy).map(|due| (due, id));
-    let was_charged = job.is_charged();
+    let (was_charged, before) = (job.is_charged(), Load::of(job));
     let (allocation, spec) = (job.allocation.take()?, job.spec.clone());
+    let (job, after) = (job.clone(), Load::of(job));
+    recount(state, &job, before, after);
     due.map(|due| state.due.remove(&due));
     for &pod in &allocation.placement.pods {
         give_back(state, id, &spec, pod);
@@ -427,6 +434,23 @@ fn release(state: &mut State, at: Millis, id: JobId) -> Option<Allocation> {
         discharge(state, at, id, &spec.team, &allocation);
     }
     Some(allocation)
+}
+
+/// A job that goes on is charged less, or more, than before.
+pub(crate) fn recharge(
+    state: &mut State,
+    at: Millis,
+    team: &TeamId,
+    flavour: &FlavourId,
+    less: MilliGpu,
+    more: MilliGpu,
+) {
+    past_use::count(state, team, flavour, at);
+    let of_team = state.charged.entry(team.clone()).or_default();
+    let charged = of_team.entry(flavour.clone()).or_default();
+    *charged = charged.minus(less) + more;
+    lay(state, team, flavour);
+    ledger::settle_charge(state, team, flavour);
 }
 
 /// Takes what a job has out of its team's charge, and out of the order of its admissions.

@@ -279,6 +279,20 @@ impl<'a> Cycle<'a> {
         Some((found, pods))
     }
 
+    /// True when there is room for a spot that is in no planned start's way.
+    pub(crate) fn is_off_held(&mut self, spot: usize, span: Option<Millis>) -> bool {
+        let end = end_of(self.now, span);
+        let Ok(found) = self.find(spot) else {
+            return false;
+        };
+        let (yard, shape) = (&self.yards[self.spots[spot].yard], self.spots[spot].shape);
+        let (backfill, room) = (&self.backfill, &self.room);
+        backfill.keeps_off(room, yard, &shape.ask, &found, end) || {
+            let masked = backfill.masked(room, backfill.reservations.len(), end);
+            seek(yard, &Counted::of(&masked, yard, &shape.ask), &shape).is_ok()
+        }
+    }
+
     /// The planned start, by its number, that keeps a class from an offer although quota and room are there.
     pub(crate) fn quota_held(&self, class: usize, offer: usize) -> Option<usize> {
         let charge = self.charge_of(class, offer)?;
@@ -389,12 +403,13 @@ impl<'a> Cycle<'a> {
         self.backfill.ids = self.state.nodes.keys().copied().collect();
         let held = held_cards(self.state);
         let of_state = self.state.jobs.values().filter_map(|job| {
-            let placement = &job.allocation.as_ref()?.placement;
+            let allocation = job.allocation.as_ref()?;
+            let placement = &allocation.placement;
             let flavour = placement.flavour.as_ref().filter(|_| job.is_charged());
             let charge = flavour.and_then(|flavour| {
                 let (team, flavour) =
                     (self.tree.team(&job.spec.team)?, self.tree.flavour(flavour)?);
-                let gpus = job.spec.gpus();
+                let gpus = allocation.gpus;
                 Some(Charge {
                     team,
                     flavour,

@@ -244,6 +244,8 @@ pub enum Report {
         /// Its size.
         bytes: u64,
     },
+    /// The highest ranks of an elastic gang were asked to go, and are gone.
+    Shrunk,
     /// The gang ended by itself, well; every pod is gone.
     Succeeded,
     /// The gang ended by itself, badly; every pod is gone.

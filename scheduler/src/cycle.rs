@@ -57,6 +57,13 @@ pub(crate) struct Class<'a> {
     pub told: Option<Vec<Lacks>>,
 }
 
+/// Whether what planned starts hold counts as taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Ignored,
+    KeptOff,
+}
+
 /// The scratch of one cycle. The state itself is only read.
 pub(crate) struct Cycle<'a> {
     pub state: &'a State,
@@ -139,9 +146,14 @@ impl<'a> Cycle<'a> {
             .for_each(|class| class.spent = false);
     }
 
-    /// The class of a job that runs for `span` at most, made when first met.
+    /// The class of a job that runs for `span` at most, made when first met. An elastic one waits for its fewest pods.
     pub(crate) fn class(&mut self, spec: &'a JobSpec, span: Option<Millis>) -> usize {
-        let key = match ClassKey::of(spec, span, &self.state.topology) {
+        self.class_of(spec, spec.least_pods(), span)
+    }
+
+    /// The class of so many pods of a job.
+    fn class_of(&mut self, spec: &'a JobSpec, pods: u32, span: Option<Millis>) -> usize {
+        let key = match ClassKey::of(spec, pods, span, &self.state.topology) {
             Ok(key) => key,
             Err(UnknownLevel(level)) => {
                 let names = level.map_or_else(String::new, |level| level.to_string());
@@ -181,7 +193,7 @@ impl<'a> Cycle<'a> {
             );
         };
         let pool = pool_of(spec.kind);
-        let gpus = spec.gpus();
+        let gpus = spec.gpus_of(shape.pods);
         let mut offers = Vec::new();
         if gpus == MilliGpu::ZERO {
             offers.push(Offer {
@@ -245,7 +257,7 @@ impl<'a> Cycle<'a> {
             spent: false,
             told: None,
         };
-        class.never = never(self, spec, &mut class.offers);
+        class.never = never(self, spec, gpus, &mut class.offers);
         class
     }
 
@@ -281,15 +293,18 @@ impl<'a> Cycle<'a> {
             return None;
         }
         // Nothing is planned for it either: its limit is not known to end with anybody's time.
-        if !self.running.passed(job.spec, job.owner).is_empty() {
+        let least = job.spec.least_gpus();
+        if !(self.running.passed(job.spec, least, job.owner)).is_empty() {
             return None;
         }
         if !self.classes[class].spent {
-            for offer in self.offers_in_order(class) {
-                if let Some(placement) = self.try_offer(class, offer) {
-                    self.running.start(job.spec, job.owner);
-                    return Some(placement);
-                }
+            let placement = self
+                .start_larger(job, class)
+                .or_else(|| self.try_offers(class));
+            if let Some(placement) = placement {
+                let gpus = job.spec.gpus_of(placement.pods.len() as u32);
+                self.running.start(job.spec, gpus, job.owner);
+                return Some(placement);
             }
             self.classes[class].spent = true;
         }
@@ -357,6 +372,59 @@ impl<'a> Cycle<'a> {
             flavour,
             gpus: class.gpus,
         })
+    }
+
+    fn try_offers(&mut self, class: usize) -> Option<Arc<Placement>> {
+        let offers = self.offers_in_order(class).into_iter();
+        offers
+            .into_iter()
+            .find_map(|offer| self.try_offer(class, offer))
+    }
+
+    /// Starts an elastic job with as many pods as fit, if those are more than its fewest: `class` is the class of these.
+    ///
+    /// What has room for more pods has room for fewer, so the most is found by halving.
+    fn start_larger(&mut self, job: &Candidate<'a>, class: usize) -> Option<Arc<Placement>> {
+        let (spec, step) = (job.spec, job.spec.step_pods());
+        let least = spec.least_pods();
+        if least >= spec.pods || !self.has_all(class, Held::Ignored) {
+            return None;
+        }
+        self.plan_passed_over();
+        let (mut fits, mut too_many) = (0, (spec.pods - least) / step + 1);
+        while fits + 1 < too_many {
+            let half = fits.midpoint(too_many);
+            let pods = least + half * step;
+            let larger = self.class_of(spec, pods, job.span);
+            let gpus = spec.gpus_of(pods);
+            let may = self.running.passed(spec, gpus, job.owner).is_empty();
+            match may && self.has_all(larger, Held::KeptOff) {
+                true => fits = half,
+                false => too_many = half,
+            }
+        }
+        if fits == 0 {
+            return None;
+        }
+        let larger = self.class_of(spec, least + fits * step, job.span);
+        self.try_offers(larger)
+    }
+
+    /// Quota and room are there in one of a class's flavours.
+    fn has_all(&mut self, class: usize, held: Held) -> bool {
+        let span = self.classes[class].span;
+        self.classes[class].never.is_empty()
+            && (0..self.classes[class].offers.len()).any(|offer| {
+                let spot = self.classes[class].offers[offer].spot;
+                let charge = self.charge_of(class, offer);
+                let keeps_off = |cycle: &mut Self| {
+                    cycle.quota_held(class, offer).is_none() && cycle.is_off_held(spot, span)
+                };
+                charge.is_none_or(|charge| self.has_quota(class, charge))
+                    && !self.spots[spot].full
+                    && self.find(spot).is_ok()
+                    && (held == Held::Ignored || keeps_off(self))
+            })
     }
 
     fn try_offer(&mut self, class: usize, offer: usize) -> Option<Arc<Placement>> {
@@ -435,7 +503,7 @@ impl Class<'_> {
     fn impossible(spec: &JobSpec, blocker: Blocker) -> Self {
         Self {
             team: None,
-            gpus: spec.gpus(),
+            gpus: spec.least_gpus(),
             span: None,
             preemptible: spec.preemptible,
             offers: Vec::new(),

@@ -7,6 +7,7 @@ use crate::change;
 use crate::claim;
 use crate::configure::configure;
 use crate::depend::check_after;
+use crate::elastic;
 use crate::extend::extend;
 use crate::failure;
 use crate::hold;
@@ -200,6 +201,7 @@ pub(crate) fn check_spec(state: &State, spec: &JobSpec) -> Result<(), Refusal> {
         }
     }
     check_topology(state, spec)?;
+    elastic::check_min_pods(spec)?;
     check_after(state, spec)?;
     check_spans(spec)
 }
@@ -392,10 +394,16 @@ fn take_report(
                 // What a victim was given time for is done.
                 let goes = job.reclaim.filter(|_| job.stop.is_none());
                 let stop = goes.map(|reclaim| make_room(job, &reclaim));
+                let stop = stop.or_else(|| elastic::sheds(job));
                 let drained = || Some(leave(job, hold::drained(state, job)?));
                 let stop = stop.or_else(drained);
                 std::iter::once(saved).chain(stop).collect()
             })
+        }
+        Report::Shrunk => {
+            fits(Step::Tell)?;
+            let shrunk = elastic::shrunk(job, allocation).ok_or(out_of_place)?;
+            Ok(vec![shrunk])
         }
         Report::Succeeded => {
             let mut facts = Vec::new();
@@ -516,7 +524,10 @@ fn tick(state: &State, now: Millis) -> Vec<Fact> {
             Phase::Running if stalls && !over => {
                 facts.extend(failure::stall(state, job, now, &mut quarantined));
             }
-            Phase::Running if !over => facts.extend(notebook::on_time(state, job, now)),
+            Phase::Running if !over => {
+                let idle = notebook::on_time(state, job, now);
+                facts.extend(idle.or_else(|| elastic::sheds(job)));
+            }
             _ => facts.extend(on_time(job, now)),
         }
     }

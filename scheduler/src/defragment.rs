@@ -217,7 +217,12 @@ impl<'a> Ground<'a> {
                 flavour: from.flavour.as_ref(),
             };
             let yard = Yard::of(self.state, key);
-            let shape = Shape::of(&job.spec, &self.state.topology).ok()?;
+            let shape = Shape::of(
+                &job.spec,
+                job.allocation.as_ref()?.size(),
+                &self.state.topology,
+            )
+            .ok()?;
             let counted = Counted::of(&with_own, &yard, &shape.ask);
             let found = seek(&yard, &counted, &shape).ok()?;
             let pods = take(&yard, &mut with_own, &shape, &found);

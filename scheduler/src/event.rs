@@ -449,6 +449,34 @@ pub enum Fact {
         claim: ClaimId,
         /// The end of its grace.
         until: Millis,
+        /// Pods with which it goes on then; `None` = it goes whole.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keeps: Option<u32>,
+    },
+    /// The highest ranks of an elastic gang are being stopped, for an owner; the others go on.
+    ShrinkRequested {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// Pods that it keeps: the ranks below.
+        keeps: u32,
+        /// By which claim.
+        claim: ClaimId,
+        /// For whom.
+        claimant: JobId,
+    },
+    /// Pods of an elastic gang are gone, and held and billed no longer; it goes on with the others: the highest ranks, which
+    /// were asked to go; or those on a node that was lost, and the others are numbered anew in their order.
+    GangShrunk {
+        /// Which.
+        job: JobId,
+        /// Its attempt.
+        attempt: u32,
+        /// Pods that it has left.
+        keeps: u32,
+        /// A reclaim, or the loss of a node.
+        cause: StopCause,
     },
     /// The exit of every pod is confirmed; the job waits again with its first submit time. Nothing is held or charged.
     JobRequeued {
@@ -503,6 +531,8 @@ impl Fact {
             | Self::ClaimMade { job, .. }
             | Self::ClaimWithdrawn { job, .. }
             | Self::SaveAsked { job, .. }
+            | Self::ShrinkRequested { job, .. }
+            | Self::GangShrunk { job, .. }
             | Self::JobRequeued { job, .. }
             | Self::JobEnded { job, .. }
             | Self::HoldSet {

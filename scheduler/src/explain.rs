@@ -24,7 +24,7 @@ const HOLDS: usize = 64;
 /// Why a job waits that has not started in this cycle.
 pub(crate) fn explain(cycle: &mut Cycle, job: &Candidate, class: usize, rank: usize) -> Reason {
     let mut all = job.aside.clone();
-    all.extend(cycle.running.passed(job.spec, job.owner));
+    all.extend((cycle.running).passed(job.spec, job.spec.least_gpus(), job.owner));
     if !cycle.classes[class].never.is_empty() || all.iter().any(Blocker::is_for_ever) {
         all.extend(cycle.classes[class].never.iter().cloned());
         all.sort_by_key(Blocker::precedence);

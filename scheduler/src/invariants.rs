@@ -1,7 +1,7 @@
 //! What must always be true; checked after every event in tests and simulations.
 //!
 //! - A card is taken by exactly the gangs that have it, and never beyond its thousandths; the same for CPU and memory.
-//! - A gang has all of its pods or none, each on whole cards of its flavour or on a share of one; but for those that are
+//! - A gang has all of its pods or none (an elastic one at least its fewest, in whole segments), each on whole cards of its flavour or on a share of one; but for those that are
 //!   gone, and are on record as such. What is said of these in `failure`.
 //! - `charged` is the sum over admitted, starting, running and recovering jobs: a victim's leaves when it is taken.
 //! - Own and borrowed add up to what a job has; a team's own parts stay inside its nominal, its borrowed part is what it
@@ -50,9 +50,19 @@ fn check_job(job: &Job) -> Result<(), String> {
     };
     let pods = &allocation.placement.pods;
     let gone = allocation.gone.len();
-    ensure(pods.len() + gone == job.spec.pods as usize, || {
-        format!("job {id} has {} of its {} pods", pods.len(), job.spec.pods)
+    let (size, sizes) = (allocation.size(), job.spec.least_pods()..=job.spec.pods);
+    let whole = size.is_multiple_of(job.spec.step_pods());
+    ensure(sizes.contains(&size) && whole, || {
+        format!(
+            "job {id} has {} pods, {gone} gone, of {sizes:?}",
+            pods.len()
+        )
     })?;
+    let keeps = allocation.shed.map(|shed| shed.keeps);
+    ensure(
+        keeps.is_none_or(|keeps| (job.spec.least_pods()..size).contains(&keeps)),
+        || format!("job {id} keeps {keeps:?} of its {size} pods"),
+    )?;
     for pod in pods {
         let gpus = MilliGpu(u64::from(pod.cards.count_ones()) * u64::from(pod.milli));
         ensure(gpus == job.spec.gpus_per_pod, || {
@@ -62,7 +72,8 @@ fn check_job(job: &Job) -> Result<(), String> {
             )
         })?;
     }
-    ensure(allocation.gpus == job.spec.gpus(), || {
+    let charged = job.spec.gpus_of(keeps.unwrap_or(size));
+    ensure(allocation.gpus == charged, || {
         format!("job {id} has {} GPUs", allocation.gpus)
     })?;
     let (own, borrowed) = (allocation.own, allocation.borrowed);

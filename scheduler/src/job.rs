@@ -2,8 +2,8 @@
 
 use crate::state::Turn;
 use crate::{
-    Activity, Dependency, Eviction, FlavourId, Hold, JobId, MilliGpu, Millis, Name, NodeId,
-    PersonId, Policy, Reclaim, StopCause, Suspension, TeamId,
+    Activity, ClaimId, Dependency, Eviction, FlavourId, Hold, JobId, MilliGpu, Millis, Name,
+    NodeId, PersonId, Policy, Reclaim, StopCause, Suspension, TeamId,
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -93,8 +93,11 @@ pub struct JobSpec {
     pub image: String,
     /// Priority class.
     pub priority: Priority,
-    /// Pods in the gang, at least one.
+    /// Pods in the gang, at least one; the most of an elastic one.
     pub pods: u32,
+    /// The fewest with which it goes on: it is elastic, and forms itself anew when pods go. `None` = all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_pods: Option<u32>,
     /// GPUs of each pod: 0, a share of one card, or whole cards.
     pub gpus_per_pod: MilliGpu,
     /// CPU of each pod in thousandths of a core; 0 = not judged.
@@ -119,9 +122,29 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
-    /// GPUs of the whole gang.
+    /// GPUs of the whole gang: the most of an elastic one.
     pub fn gpus(&self) -> MilliGpu {
-        self.gpus_per_pod * u64::from(self.pods)
+        self.gpus_of(self.pods)
+    }
+
+    /// GPUs of so many of its pods.
+    pub fn gpus_of(&self, pods: u32) -> MilliGpu {
+        self.gpus_per_pod * u64::from(pods)
+    }
+
+    /// The fewest pods with which it runs: all of them, unless it is elastic.
+    pub fn least_pods(&self) -> u32 {
+        self.min_pods.unwrap_or(self.pods)
+    }
+
+    /// GPUs of these: what it waits for, and what it claims.
+    pub fn least_gpus(&self) -> MilliGpu {
+        self.gpus_of(self.least_pods())
+    }
+
+    /// Pods by which an elastic gang becomes smaller or larger: a whole segment.
+    pub(crate) fn step_pods(&self) -> u32 {
+        (self.topology.segments).map_or(1, |segments| segments.pods.max(1))
     }
 }
 
@@ -200,7 +223,7 @@ pub struct Placement {
 pub struct Allocation {
     /// Where.
     pub placement: Arc<Placement>,
-    /// GPUs in all.
+    /// GPUs in all that its team is charged: without those of pods that it is giving up.
     pub gpus: MilliGpu,
     /// Of these, inside the team's nominal. `own + borrowed = gpus`. The team's borrowed part is laid on its newest
     /// admissions, so this changes when others of the team come and go.
@@ -229,6 +252,24 @@ pub struct Allocation {
     /// What a notebook was last told to do.
     #[serde(default)]
     pub activity: Activity,
+    /// It is giving up its highest ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shed: Option<Shed>,
+}
+
+/// The highest ranks of an elastic gang that make room for a claim, until they are gone: their charge has left already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shed {
+    /// Pods that it keeps: the ranks below.
+    pub keeps: u32,
+    /// For whom, and until when it may save first.
+    pub reclaim: Reclaim,
+    /// Since when they are being stopped.
+    pub stopping: Option<Millis>,
+    /// Of what they hold, what was inside the team's nominal at the decision: they are billed for it until they are gone.
+    pub own: MilliGpu,
+    /// Of what they hold, what was borrowed.
+    pub borrowed: MilliGpu,
 }
 
 /// A pod of a live gang that is held no longer.
@@ -252,6 +293,33 @@ pub struct Recovery {
 }
 
 impl Allocation {
+    /// Pods of this attempt, those that are gone among them: fewer than an elastic job asks, if it did not get all.
+    pub fn size(&self) -> u32 {
+        (self.placement.pods.len() + self.gone.len()) as u32
+    }
+
+    /// Takes so much out of its charge, what is borrowed first; what it was, own and borrowed.
+    pub(crate) fn charge_less(&mut self, gpus: MilliGpu) -> (MilliGpu, MilliGpu) {
+        let borrowed = gpus.min(self.borrowed);
+        let own = gpus.minus(borrowed);
+        self.gpus = self.gpus.minus(gpus);
+        self.own = self.own.minus(own);
+        self.borrowed = self.borrowed.minus(borrowed);
+        (own, borrowed)
+    }
+
+    /// Where the pods are that it is giving up.
+    pub(crate) fn shedding(&self) -> Option<Arc<Placement>> {
+        let keeps = self.shed?.keeps;
+        let left = |rank: u32| self.gone.iter().all(|gone| gone.rank != rank);
+        let pods = (0_u32..).zip(self.places());
+        let pods = pods.filter(|(rank, _)| *rank >= keeps && left(*rank));
+        Some(Arc::new(Placement {
+            pods: pods.map(|(_, place)| place).collect(),
+            ..Placement::clone(&self.placement)
+        }))
+    }
+
     /// Each rank's place, its last one where the pod is gone.
     pub fn places(&self) -> Vec<PodPlace> {
         let mut left = self.placement.pods.iter();
@@ -371,11 +439,8 @@ impl Job {
             Phase::Running => {
                 let stalls = self.stalls_at(policy);
                 let idle = self.allocation.as_ref()?.activity.due(policy);
-                stalls
-                    .into_iter()
-                    .chain(self.runs_until())
-                    .chain(idle)
-                    .min()
+                let own = stalls.into_iter().chain(self.runs_until());
+                own.chain(idle).chain(self.sheds_at()).min()
             }
             Phase::Reclaiming => {
                 let grace = self.reclaim.map(|reclaim| reclaim.until);
@@ -383,6 +448,18 @@ impl Job {
             }
             Phase::Recovering => self.recovery.map(|recovery| recovery.until),
         }
+    }
+
+    /// When the pods that it gives up are stopped, if they are not yet.
+    pub(crate) fn sheds_at(&self) -> Option<Millis> {
+        let shed = self.allocation.as_ref()?.shed?;
+        shed.stopping.is_none().then_some(shed.reclaim.until)
+    }
+
+    /// True while it gives up pods for a claim.
+    pub(crate) fn sheds_for(&self, claim: ClaimId) -> bool {
+        let shed = self.allocation.as_ref().and_then(|it| it.shed);
+        shed.is_some_and(|shed| shed.reclaim.claim == claim)
     }
 
     /// When it has stood still for too long.

@@ -22,6 +22,7 @@
 //! - **planned start**: when a job that waits will have quota and room by the time limits of what runs; a **reservation**
 //!   holds both for it. **backfill**: what starts behind it without making it later.
 //! - **share**: how much a team or cohort is charged above its own, of what can be lent, by weight.
+//! - **elastic**: a gang that says with how few pods it goes on; it starts with what fits, and shrinks for a claim.
 //! - **segment**: an equal part of a gang that stays inside one domain (Kueue: slice of a podset).
 //! - **claim**: an owner's demand for what others use: its **victims** are asked to save and go, its targets are **held**.
 //! - **hold**: nothing new starts there, what runs goes on; a **drain** lets that leave, too, at its next durable save.
@@ -46,9 +47,9 @@
 //! facts into usage lines; [`Cost`] prices them. Which moves would open a whole block: [`defragment()`]. [`invariants::check`] is what must hold after every fact.
 //!
 //! # Deliberately absent
-//! - Elastic gangs that shrink for a claim, or go on smaller without a lost node. Links above a node: a slow one is its
+//! - Elastic gangs that grow back. Links above a node: a slow one is its
 //!   nodes' `degraded`. What recovers is taken for nobody before its hold is over.
-//! - Slices of a card, elastic gangs, arrays, reservations in time. A resumed notebook goes by its first submit time, not
+//! - Slices of a card, arrays, reservations in time. A resumed notebook goes by its first submit time, not
 //!   ahead of its team's batch work.
 //! - `exclusive` topology requests. A "never" of a topology counts nodes that are down, but no spares.
 
@@ -65,6 +66,7 @@ mod cycle;
 mod decide;
 mod defragment;
 mod depend;
+mod elastic;
 mod event;
 mod explain;
 mod extend;
@@ -117,7 +119,8 @@ pub use hold::{Hold, HoldMode, HoldScope, held_there, hold_over};
 pub use ids::{CohortId, FlavourId, JobId, Name, NodeId, PersonId, TeamId};
 pub use job::{
     Allocation, Checkpoint, CheckpointContract, End, GonePod, Job, JobKind, JobSpec, Phase,
-    Placement, PodPlace, Priority, Recovery, Segments, StopRequest, TopologyMode, TopologyRequest,
+    Placement, PodPlace, Priority, Recovery, Segments, Shed, StopRequest, TopologyMode,
+    TopologyRequest,
 };
 pub use ledger::{Lender, Loan, Loans, lent_by, loans_to};
 pub use limit::{LimitOf, Limited, Limits, Load};

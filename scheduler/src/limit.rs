@@ -102,15 +102,18 @@ impl Load {
             | Phase::Starting
             | Phase::Running
             | Phase::Reclaiming
-            | Phase::Recovering => Self::running(&job.spec),
+            | Phase::Recovering => {
+                let has = job.allocation.as_ref();
+                Self::running(has.map_or(MilliGpu::ZERO, |allocation| allocation.gpus))
+            }
         }
     }
 
-    fn running(spec: &JobSpec) -> Self {
+    fn running(gpus: MilliGpu) -> Self {
         Self {
             waiting: 0,
             running: 1,
-            gpus: spec.gpus(),
+            gpus,
         }
     }
 
@@ -126,9 +129,9 @@ impl Load {
         self.gpus = self.gpus.minus(other.gpus);
     }
 
-    /// What a job of this spec would pass if it ran, too.
-    fn passed(self, spec: &JobSpec, limits: Limits) -> impl Iterator<Item = Limited> {
-        let (run, asks) = (self.gpus, spec.gpus());
+    /// What a job that asks so much would pass if it ran, too.
+    fn passed(self, asks: MilliGpu, limits: Limits) -> impl Iterator<Item = Limited> {
+        let run = self.gpus;
         let jobs = limits.running_jobs.filter(|&limit| self.running >= limit);
         let jobs = jobs.map(|limit| Limited::Jobs {
             limit,
@@ -230,21 +233,21 @@ impl<'a> Running<'a> {
         self.people.entry(person).or_default().add(load);
     }
 
-    /// One more runs.
-    pub(crate) fn start(&mut self, spec: &'a JobSpec, owner: &'a PersonId) {
+    /// One more runs, with so many GPUs.
+    pub(crate) fn start(&mut self, spec: &'a JobSpec, gpus: MilliGpu, owner: &'a PersonId) {
         if self.any {
-            self.add(&spec.team, owner, Load::running(spec));
+            self.add(&spec.team, owner, Load::running(gpus));
         }
     }
 
-    /// Every limit that the start of a job would pass.
-    pub(crate) fn passed(&self, spec: &JobSpec, owner: &PersonId) -> Vec<Blocker> {
+    /// Every limit that the start of a job with so many GPUs would pass.
+    pub(crate) fn passed(&self, spec: &JobSpec, gpus: MilliGpu, owner: &PersonId) -> Vec<Blocker> {
         if !self.any {
             return Vec::new();
         }
         let (mut all, name) = (Vec::new(), &spec.team);
         let mut judge = |load: Option<&Load>, limits: Limits, of: LimitOf| {
-            let passed = load.copied().unwrap_or_default().passed(spec, limits);
+            let passed = load.copied().unwrap_or_default().passed(gpus, limits);
             all.extend(passed.map(|on| Blocker::Limit { of: of.clone(), on }));
         };
         if let Some(team) = self.state.teams.get(name) {

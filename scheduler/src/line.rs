@@ -38,7 +38,9 @@ impl<'a> Line<'a> {
             };
             // What names no level that there is stands alone.
             job.kind = line.kinds;
-            if let Ok(key) = ClassKey::of(job.spec, job.span, &state.topology) {
+            if let Ok(key) =
+                ClassKey::of(job.spec, job.spec.least_pods(), job.span, &state.topology)
+            {
                 job.kind = *kinds.entry(key).or_insert(line.kinds);
             }
             line.kinds += usize::from(job.kind == line.kinds);
@@ -181,14 +183,15 @@ pub(crate) struct ClassKey<'a> {
 }
 
 impl<'a> ClassKey<'a> {
-    /// Of a job that runs for `span` at most.
+    /// Of so many pods of a job that runs for `span` at most.
     pub(crate) fn of(
         spec: &'a JobSpec,
+        pods: u32,
         span: Option<Millis>,
         topology: &Topology,
     ) -> Result<Self, UnknownLevel> {
         Ok(Self {
-            shape: Shape::of(spec, topology)?,
+            shape: Shape::of(spec, pods, topology)?,
             pool: pool_of(spec.kind),
             team: &spec.team,
             flavours: &spec.flavours,

@@ -62,17 +62,18 @@ impl<'a> Hardware<'a> {
     }
 }
 
-/// Why jobs of this spec can never run; nothing if one of the offers may do some day. Offers that cannot are dropped.
+/// Why jobs of this spec can never run with so many GPUs; nothing if one of the offers may do some day. Offers that cannot are dropped.
 ///
 /// A gang lies in one flavour, so each flavour is judged by itself; told is the one that comes closest.
 pub(crate) fn never<'a>(
     cycle: &Cycle<'a>,
     spec: &JobSpec,
+    gpus: MilliGpu,
     offers: &mut Vec<Offer<'a>>,
 ) -> Vec<Blocker> {
     let mut all: Vec<_> = offers
         .iter()
-        .map(|offer| exceeded(cycle, spec, offer))
+        .map(|offer| exceeded(cycle, spec, gpus, offer))
         .collect();
     if all.iter().all(|blockers| !blockers.is_empty()) {
         let limit = |blockers: &[Blocker]| match blockers.first() {
@@ -87,7 +88,7 @@ pub(crate) fn never<'a>(
     Vec::new()
 }
 
-fn exceeded(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Vec<Blocker> {
+fn exceeded(cycle: &Cycle, spec: &JobSpec, gpus: MilliGpu, offer: &Offer) -> Vec<Blocker> {
     let mut all = Vec::new();
     let hardware = &cycle.hardware;
     let mut exceeds = |asks: MilliGpu, limit: MilliGpu, of: Scope| {
@@ -98,8 +99,8 @@ fn exceeded(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Vec<Blocker> {
     let mut pod_fits = true;
     if let Some((flavour, index)) = offer.flavour {
         let of_fleet = hardware.gpus.get(flavour).copied().unwrap_or_default();
-        if spec.gpus() > of_fleet.most {
-            exceeds(spec.gpus(), of_fleet.told, Scope::Fleet);
+        if gpus > of_fleet.most {
+            exceeds(gpus, of_fleet.told, Scope::Fleet);
         }
         if let Some(team) = cycle.tree.team(&spec.team) {
             let maximum = match spec.preemptible {
@@ -107,7 +108,7 @@ fn exceeded(cycle: &Cycle, spec: &JobSpec, offer: &Offer) -> Vec<Blocker> {
                 false => (cycle.tree.maximum(team, index)).min(cycle.tree.nominal(team, index)),
             };
             exceeds(
-                spec.gpus(),
+                gpus,
                 maximum,
                 Scope::Team {
                     team: spec.team.clone(),

@@ -155,6 +155,7 @@ impl Meter {
                     self.with(*job, |open| open.keep(allocation, at, &mut lines));
                 }
             }
+            Fact::GangShrunk { job, .. } => self.resize(state, *job, at, &mut lines),
             Fact::GangReplaced {
                 job,
                 attempt,
@@ -206,6 +207,7 @@ impl Meter {
             | Fact::ClaimDeferred { .. }
             | Fact::ClaimWithdrawn { .. }
             | Fact::SaveAsked { .. }
+            | Fact::ShrinkRequested { .. }
             | Fact::JobSubmitted { .. }
             | Fact::TopologySet { .. }
             | Fact::FlavourSet { .. }
@@ -253,6 +255,20 @@ impl Meter {
         }
     }
 
+    /// A gang has other pods than before; what its team is charged may be laid anew with that.
+    fn resize(&mut self, state: &State, id: JobId, at: Millis, lines: &mut Vec<UsageLine>) {
+        let Some(job) = state.jobs.get(&id) else {
+            return;
+        };
+        let Some(allocation) = &job.allocation else {
+            return;
+        };
+        self.with(id, |open| open.resize(allocation, at, lines));
+        if let Some(flavour) = &allocation.placement.flavour {
+            self.follow(state, &job.spec.team, flavour, at, lines);
+        }
+    }
+
     fn open(&mut self, state: &State, id: JobId) {
         let Some(job) = state.jobs.get(&id) else {
             return;
@@ -279,7 +295,7 @@ impl Meter {
             from: Millis(0),
             to: Millis(0),
             gpus: allocation.gpus,
-            cpu_milli: spec.cpu_milli_per_pod * u64::from(spec.pods),
+            cpu_milli: spec.cpu_milli_per_pod * u64::from(allocation.size()),
             nodes: nodes(&allocation.placement).len() as u32,
         };
         let (own, borrowed) = (allocation.own, allocation.borrowed);
@@ -293,7 +309,7 @@ impl Meter {
                 borrowed,
                 gone: 0,
                 unbound: Vec::new(),
-                pods: spec.pods,
+                pods: allocation.size(),
                 pending: Vec::new(),
             },
         );
@@ -334,12 +350,13 @@ impl Meter {
             let Some(open) = self.open.get_mut(id) else {
                 continue;
             };
-            if open.borrowed == MilliGpu::ZERO && allocation.borrowed == MilliGpu::ZERO {
+            let (own, borrowed) = billed(allocation);
+            if open.borrowed == MilliGpu::ZERO && borrowed == MilliGpu::ZERO {
                 break;
             }
-            if open.borrowed != allocation.borrowed {
+            if open.borrowed != borrowed {
                 open.cut(at, lines);
-                (open.own, open.borrowed) = (allocation.own, allocation.borrowed);
+                (open.own, open.borrowed) = (own, borrowed);
             }
         }
     }
@@ -392,6 +409,20 @@ impl Open {
         self.line.nodes = held.into_iter().collect::<BTreeSet<_>>().len() as u32;
     }
 
+    /// It has other pods than before, each of them bound.
+    fn resize(&mut self, allocation: &Allocation, at: Millis, lines: &mut Vec<UsageLine>) {
+        self.cut(at, lines);
+        let (before, after) = (u64::from(self.pods.max(1)), u64::from(allocation.size()));
+        self.line.gpus = MilliGpu(self.line.gpus.0 / before * after);
+        self.line.cpu_milli = self.line.cpu_milli / before * after;
+        self.pods = allocation.size();
+        if allocation.saving.is_none() {
+            self.line.phase = UsagePhase::Run;
+        }
+        (self.own, self.borrowed) = billed(allocation);
+        self.keep(allocation, at, lines);
+    }
+
     /// The next attempt begins on what it kept; what never came up of the last one was a failed launch.
     fn again(
         &mut self,
@@ -437,6 +468,17 @@ impl Open {
         }
         self.cut(at, lines);
         lines.append(&mut self.pending);
+    }
+}
+
+/// What a gang is billed for, own and borrowed: what its team is charged, and what pods still hold that it is giving up.
+fn billed(allocation: &Allocation) -> (MilliGpu, MilliGpu) {
+    match allocation.shed {
+        Some(shed) => (
+            allocation.own + shed.own,
+            allocation.borrowed + shed.borrowed,
+        ),
+        None => (allocation.own, allocation.borrowed),
     }
 }
 

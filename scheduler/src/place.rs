@@ -64,8 +64,8 @@ enum Spread {
 pub(crate) struct UnknownLevel(pub Option<Name>);
 
 impl Shape {
-    /// Of a job.
-    pub(crate) fn of(spec: &JobSpec, topology: &Topology) -> Result<Self, UnknownLevel> {
+    /// Of so many pods of a job.
+    pub(crate) fn of(spec: &JobSpec, pods: u32, topology: &Topology) -> Result<Self, UnknownLevel> {
         let request = &spec.topology;
         let named = || {
             let found = request
@@ -86,19 +86,15 @@ impl Shape {
             (TopologyMode::Unconstrained, _) => OrElse::Fragments,
         };
         // One pod lies inside one node whatever it asks for.
-        let wish = if spec.pods == 1 {
+        let wish = if pods == 1 {
             Wish::Within(topology.levels.len().saturating_sub(1))
         } else {
             wish
         };
-        let or_else = if spec.pods == 1 {
-            OrElse::Wait
-        } else {
-            or_else
-        };
+        let or_else = if pods == 1 { OrElse::Wait } else { or_else };
         Ok(Self {
             ask: PodAsk::of(spec),
-            pods: spec.pods,
+            pods,
             wish,
             or_else,
         })

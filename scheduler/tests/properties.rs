@@ -121,6 +121,7 @@ fn act(world: &mut World, action: &Action) {
             if ever % 5 == 4 {
                 // The only nodes for notebooks have these.
                 (spec.kind, spec.flavours) = (JobKind::Notebook, vec!["h100".into()]);
+                spec.min_pods = None;
             }
             let named = after.iter().filter(|_| ever > 0);
             let named = named.map(|&(n, wants)| (JobId(ever - n % ever), wants));
@@ -299,6 +300,7 @@ fn advance(world: &mut World, job: JobId) {
         Phase::Queued => return,
         Phase::Admitted => Report::Bound,
         Phase::Starting => Report::Started,
+        Phase::Running if sheds(of_job) => Report::Shrunk,
         Phase::Running | Phase::Reclaiming if job.0.is_multiple_of(3) => {
             Report::CheckpointStarted {
                 progress: Millis(world.now.0),
@@ -311,6 +313,12 @@ fn advance(world: &mut World, job: JobId) {
         Phase::Recovering => Report::Exited,
     };
     drop(world.report(job, report));
+}
+
+/// True when pods of it are being stopped, and the others go on.
+fn sheds(job: &Job) -> bool {
+    let shed = job.allocation.as_ref().and_then(|it| it.shed);
+    shed.is_some_and(|shed| shed.stopping.is_some())
 }
 
 /// What is known after a crash is the last snapshot and the journal behind it; both give what was there before.
@@ -381,7 +389,7 @@ proptest! {
     fn what_came_first_of_nodes_and_teams_does_not_change_the_plan(actions in prop::collection::vec(action(), 1..80)) {
         let mut world = small_fleet();
         actions.iter().for_each(|action| act(&mut world, action));
-        let (state, _, _) = replay(&permuted(&world.journal));
+        let (state, _, _) = replay(&turned::permuted(&world.journal, TEAMS.len()));
         let plans = [plan(&world.state, world.now), plan(&state, world.now)];
         prop_assert_eq!(serde_json::to_string(&plans[0]).unwrap(), serde_json::to_string(&plans[1]).unwrap());
     }
@@ -471,16 +479,4 @@ fn reasons_are_true_of_every_waiting_job_in_a_thousand_states() {
         tried > 2 * STATES && alone > STATES,
         "{tried} reasons tried, {alone} alone in the queue"
     );
-}
-
-/// The same journal with its first nodes and its first teams turned round.
-fn permuted(journal: &[Event]) -> Vec<Event> {
-    let mut journal = journal.to_vec();
-    let nodes = |event: &Event| matches!(event.fact, Fact::NodeSet { .. });
-    let teams = |event: &Event| matches!(event.fact, Fact::TeamSet { .. });
-    let first_node = journal.iter().position(nodes).expect("there are nodes");
-    let first_team = journal.iter().position(teams).expect("there are teams");
-    journal[first_node..first_node + 10].reverse();
-    journal[first_team..first_team + TEAMS.len()].reverse();
-    journal
 }

@@ -73,6 +73,11 @@ fn claims() {
 }
 
 #[test]
+fn elastic_gangs() {
+    run_all(include_str!("scenarios/elastic.txt"));
+}
+
+#[test]
 fn claims_by_people() {
     run_all(include_str!("scenarios/approval.txt"));
 }
@@ -435,6 +440,7 @@ impl<'a> Script<'a> {
             .split(',')
             .map(FlavourId::from)
             .collect();
+        spec.min_pods = field(fields, "min").map(|pods| number(pods) as u32);
         spec.priority = match get("priority", "normal").as_str() {
             "high" => Priority::High,
             "low" => Priority::Low,

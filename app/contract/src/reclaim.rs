@@ -109,6 +109,9 @@ pub struct ReclaimVictim {
     pub started: Option<Timestamp>,
     /// What it loses when it goes the advised way, in GPU-hours with four decimals.
     pub lost_gpu_hours: String,
+    /// Pods with which it goes on, if it is elastic and gives up only some; `None` = it stops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeps_pods: Option<u32>,
     /// The end of its grace, once that is decided.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub until: Option<Timestamp>,

@@ -89,6 +89,10 @@ pub struct SubmitJob {
     #[serde(default = "one")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
     pub pods: u32,
+    /// The fewest pods with which it starts and goes on; left out = all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 100_000))]
+    pub min_pods: Option<u32>,
     /// GPUs of each pod: 0, a share of one card (0.25), or whole cards.
     pub gpus_per_pod: Gpus,
     /// Cores of each pod, in thousandths; 0 = not judged.
@@ -200,6 +204,7 @@ impl SubmitJob {
             image: self.image.clone(),
             priority,
             pods: self.pods,
+            min_pods: self.min_pods,
             gpus_per_pod: self.gpus_per_pod.0,
             cpu_milli_per_pod: self.cpu_milli_per_pod,
             memory_mib_per_pod: self.memory_mib_per_pod,
@@ -244,6 +249,7 @@ impl SubmitJob {
             }
             .to_owned(),
             pods: spec.pods,
+            min_pods: spec.min_pods,
             gpus_per_pod: Gpus(spec.gpus_per_pod),
             cpu_milli_per_pod: spec.cpu_milli_per_pod,
             memory_mib_per_pod: spec.memory_mib_per_pod,
@@ -342,6 +348,30 @@ impl SubmitJob {
     fn check_size(&self, wrong: &mut Vec<FieldError>) {
         if !(1..=PODS_MAX).contains(&self.pods) {
             flag::<()>(wrong, "pods", format!("1 to {PODS_MAX}"));
+        }
+        let segment = self.segment_pods.filter(|pods| *pods > 0).unwrap_or(1);
+        match self.min_pods {
+            Some(_) if self.kind == "notebook" => {
+                let text = "a notebook keeps its pods: leave it out";
+                flag::<()>(wrong, "min_pods", text.into());
+            }
+            Some(least) if !(1..=self.pods).contains(&least) => {
+                let pods = plural(self.pods.into(), "pod", "pods");
+                flag::<()>(
+                    wrong,
+                    "min_pods",
+                    format!("from 1 to the {pods} that it asks; leave it out if it needs all"),
+                );
+            }
+            Some(least) if !least.is_multiple_of(segment) => {
+                let segment = plural(segment.into(), "pod", "pods");
+                flag::<()>(
+                    wrong,
+                    "min_pods",
+                    format!("must be whole segments of {segment}"),
+                );
+            }
+            Some(_) | None => {}
         }
         let milli = self.gpus_per_pod.0.0;
         if milli > 1_000 && !milli.is_multiple_of(1_000) {

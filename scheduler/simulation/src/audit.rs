@@ -13,7 +13,7 @@ pub use claims::Tally;
 use gang::Gang;
 use scheduler::{
     Event, Fact, FlavourId, Health, JobId, JobKind, JobSpec, MilliGpu, MilliGpuMs, Millis, Node,
-    NodeId, Placement, Pool, State, TeamId, TopologyMode, UsageLine,
+    NodeId, Placement, Pool, State, TeamId, TopologyMode, UsageLine, Victim,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -151,6 +151,10 @@ impl Auditor {
                 placement,
                 moved,
             } => self.replace(*job, *attempt, placement, moved, event.at)?,
+            Fact::ShrinkRequested { job, keeps, .. } => self.gang(*job)?.stop_shed(*job, *keeps)?,
+            Fact::GangShrunk {
+                job, keeps, cause, ..
+            } => self.shrink(*job, *keeps, cause, event.at)?,
             Fact::StepsStopped { job, .. }
             | Fact::StepsResumed { job, .. }
             | Fact::ActivityStopped { job, .. }
@@ -178,7 +182,7 @@ impl Auditor {
             }
             Fact::ClaimMade { claim, .. } => {
                 for victim in &claim.victims {
-                    self.discharge(victim.job)?;
+                    self.discharge(victim)?;
                 }
             }
             Fact::ClaimRequested { .. }
@@ -246,7 +250,7 @@ impl Auditor {
             *self
                 .charged
                 .entry((spec.team.clone(), flavour.clone()))
-                .or_default() += spec.gpus();
+                .or_default() += spec.gpus_of(placement.pods.len() as u32);
         }
         Ok(())
     }
@@ -259,13 +263,7 @@ impl Auditor {
         placement: &Placement,
         is_new: &dyn Fn(u32) -> bool,
     ) -> Result<(), String> {
-        if placement.pods.len() != spec.pods as usize {
-            return Err(format!(
-                "job {job} asks {} pods and was placed with {}",
-                spec.pods,
-                placement.pods.len()
-            ));
-        }
+        gang::check_size(job, spec, placement.pods.len() as u32)?;
         if !placement
             .flavour
             .as_ref()
@@ -379,7 +377,7 @@ impl Auditor {
         let part = spec
             .topology
             .segments
-            .map_or(spec.pods, |segments| segments.pods)
+            .map_or(placement.pods.len() as u32, |segments| segments.pods)
             .max(1) as usize;
         for segment in placement.pods.chunks(part) {
             let domains: BTreeSet<_> = segment
@@ -407,17 +405,29 @@ impl Auditor {
     }
 
     /// A victim: its charge leaves, what it holds does not.
-    fn discharge(&mut self, job: JobId) -> Result<(), String> {
+    fn discharge(&mut self, victim: &Victim) -> Result<(), String> {
+        let job = victim.job;
         let gang = self.gang(job)?;
-        gang.is_taken = true;
         if !gang.has() {
             return Err(format!("job {job} is taken and has nothing"));
+        }
+        let had = gang.charged();
+        match victim.keeps {
+            Some(keeps) => gang.shed(job, keeps)?,
+            None => gang.is_taken = true,
+        }
+        let less = had.minus(gang.charged());
+        if victim.gpus != less {
+            let told = victim.gpus;
+            return Err(format!(
+                "job {job} gives up {less}, and is said to give up {told}"
+            ));
         }
         let (flavour, spec) = (gang.flavour.clone(), Arc::clone(&gang.spec));
         if let Some(flavour) = flavour
             && let Some(charged) = self.charged.get_mut(&(spec.team.clone(), flavour.clone()))
         {
-            *charged = charged.minus(spec.gpus());
+            *charged = charged.minus(less);
         }
         Ok(())
     }
@@ -425,7 +435,8 @@ impl Auditor {
     /// Every pod of the gang is gone.
     fn release(&mut self, job: JobId, at: Millis) -> Result<(), String> {
         let gang = self.gang(job)?;
-        let is_charged = !std::mem::take(&mut gang.is_taken);
+        let charged_for = gang.charged();
+        gang.is_taken = false;
         if !gang.has() {
             return Ok(());
         }
@@ -436,10 +447,10 @@ impl Auditor {
         for pod in pods {
             self.give_back(&spec, pod)?;
         }
-        if let Some(flavour) = flavour.filter(|_| is_charged)
+        if let Some(flavour) = flavour
             && let Some(charged) = self.charged.get_mut(&(spec.team.clone(), flavour.clone()))
         {
-            *charged = charged.minus(spec.gpus());
+            *charged = charged.minus(charged_for);
         }
         Ok(())
     }

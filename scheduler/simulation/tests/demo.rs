@@ -132,6 +132,7 @@ fn ask(pods: u32, topology: TopologyRequest) -> JobSpec {
         image: "fraud/train:4.12".into(),
         priority: Priority::Normal,
         pods,
+        min_pods: None,
         gpus_per_pod: MilliGpu::gpus(8),
         cpu_milli_per_pod: 96_000,
         memory_mib_per_pod: 800_000,

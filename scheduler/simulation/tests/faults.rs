@@ -170,6 +170,7 @@ fn gang(kind: usize) -> JobSpec {
         image: "train:1".into(),
         priority: Priority::Normal,
         pods: [4, 8, 16, 6, 12][kind % 5],
+        min_pods: None,
         gpus_per_pod: MilliGpu::gpus(8),
         cpu_milli_per_pod: 32_000,
         memory_mib_per_pod: 0,

@@ -100,7 +100,7 @@ pub(super) fn broken(cycle: &Cycle, claim: &Claim) -> Option<Withdrawal> {
             tree.give_back(team, flavour, allocation.gpus);
         }
     }
-    (tree.available(team, flavour) < spec.gpus()).then_some(Withdrawal::QuotaGone)
+    (tree.available(team, flavour) < spec.least_gpus()).then_some(Withdrawal::QuotaGone)
 }
 
 /// The claimant's team and flavour in the quota tree.
@@ -114,7 +114,7 @@ fn start(cycle: &Cycle, claim: &Claim) -> Option<Fact> {
     let job = cycle.state.jobs.get(&claim.claimant)?;
     let (team, flavour) = wanted(cycle, claim)?;
     let free = cycle.room.is_free(&job.spec, &claim.placement)
-        && cycle.tree.available(team, flavour) >= job.spec.gpus();
+        && cycle.tree.available(team, flavour) >= job.spec.least_gpus();
     free.then(|| Fact::JobAdmitted {
         job: job.id,
         attempt: job.attempt + 1,
@@ -129,8 +129,9 @@ fn hold(cycle: &mut Cycle, claim: &Claim) {
     };
     cycle.room.hold(&job.spec, &claim.placement);
     cycle.placed.push((&job.spec, claim.placement.clone()));
-    cycle.running.start(&job.spec, &job.owner);
+    let gpus = job.spec.least_gpus();
+    cycle.running.start(&job.spec, gpus, &job.owner);
     if let Some((team, flavour)) = wanted(cycle, claim) {
-        cycle.tree.charge(team, flavour, job.spec.gpus());
+        cycle.tree.charge(team, flavour, gpus);
     }
 }

@@ -78,7 +78,8 @@ fn propose(
 ) -> Result<Fact, Refusal> {
     let mut cycle = Cycle::of(state, now);
     super::hold_room(&mut cycle, None);
-    let found = Hunt::of(&mut cycle).again(&mut cycle, claim.claimant, Some(victims));
+    let named = victims.iter().map(|&job| (job, None)).collect();
+    let found = Hunt::of(&mut cycle).again(&mut cycle, claim.claimant, Some(&named));
     let found = found.ok_or(Refusal::NotEnough(claim.id))?;
     let revised = Claim {
         proposed_by: Some(by.clone()),

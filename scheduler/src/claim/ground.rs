@@ -1,6 +1,6 @@
 //! Making room in a range of nodes: pod by pod, where it costs the least for each pod gained.
 
-use super::prey::Prey;
+use super::prey::{Prey, with_above};
 use crate::place::Shape;
 use crate::room::{Free, PodAsk, Room, Yard};
 use crate::{MilliGpuMs, PodPlace};
@@ -142,8 +142,10 @@ impl<'g, 'a> Ground<'g, 'a> {
                     left.give_back(pod, &ask);
                 }
             }
-            go.push(index);
+            go.extend(with_above(self.all, index).filter(|&above| !is_gone(above)));
             if left.pods(&self.ask) > before {
+                go.sort_unstable();
+                go.dedup();
                 return Some(go);
             }
         }

@@ -4,7 +4,7 @@
 //! - A victim says for whom it goes, and is charged nothing. It was taken once for one claimant.
 
 use super::{Claim, Stage};
-use crate::{Job, JobId, NodeId, Phase, State};
+use crate::{Job, JobId, NodeId, Phase, PodPlace, State};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The first broken invariant, in words.
@@ -84,7 +84,9 @@ fn check_job(state: &State, job: &Job, held: &BTreeMap<(NodeId, u32), u64>) -> R
         return Ok(());
     };
     let soon = super::prey::ends_soon(job, state.at, state.policy.grace);
-    let on_held = allocation.placement.pods.iter().any(|pod| {
+    let shed = allocation.shedding();
+    let stays = |pod: &&PodPlace| shed.as_ref().is_none_or(|shed| !shed.pods.contains(pod));
+    let on_held = (allocation.placement.pods.iter().filter(stays)).any(|pod| {
         (0..32).any(|card| pod.cards & (1 << card) != 0 && held.contains_key(&(pod.node, card)))
     });
     // A share of a card may lie beside what is held of it.

@@ -11,13 +11,14 @@
 
 use super::ground::Ground;
 use super::loss::{Loss, together};
-use super::prey::{Claimant, Grounds, Herd, Prey, Right, Verdict, ends_soon};
+use super::prey::{Claimant, Cut, Grounds, Herd, Prey, Right, Verdict, is_closed, with_above};
+use super::taken::{Leaving, Named, Taken, is_named, taken};
 use crate::count::Counted;
 use crate::cycle::Cycle;
 use crate::place::{Shape, Target, seek, take, within};
 use crate::quota::QuotaTree;
 use crate::room::{Free, Room, View, Yard};
-use crate::{Job, JobId, JobSpec, MilliGpuMs, Name, Placement, PodPlace, WithinTeam};
+use crate::{Job, JobId, JobSpec, MilliGpu, MilliGpuMs, Name, Placement, PodPlace, WithinTeam};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -32,10 +33,10 @@ const ALTERNATIVES: usize = 3;
 pub(crate) struct Hunt<'a> {
     room: Room,
     tree: QuotaTree<'a>,
-    /// Those that leave without being taken here.
-    leaving: Vec<&'a Job>,
+    /// Those that leave without being taken here, or the pods of a gang that do.
+    leaving: Vec<Leaving<'a>>,
     /// By flavour.
-    herds: BTreeMap<usize, Herd<'a>>,
+    herds: BTreeMap<(usize, Cut), Herd<'a>>,
     /// By spot: what fits where in the room as it is here.
     counted: BTreeMap<usize, Counted>,
     taken: BTreeSet<JobId>,
@@ -54,6 +55,19 @@ pub(crate) struct Found<'a> {
     pub victims: Vec<usize>,
     pub awaits: Vec<JobId>,
     pub alternatives: Vec<Other<'a>>,
+}
+
+impl<'a> Found<'a> {
+    /// Who is taken, in order of job number.
+    pub(crate) fn taken(&self) -> Vec<Taken<'a>> {
+        taken(&self.all, &self.victims)
+    }
+
+    /// What is taken of all of them.
+    pub(crate) fn gpus(&self) -> MilliGpu {
+        let victims = self.victims.iter();
+        victims.map(|&index| self.all[index].gpus).sum()
+    }
 }
 
 /// Another set that would do.
@@ -75,23 +89,21 @@ type Cost = (u8, MilliGpuMs, usize, Reverse<Vec<u64>>);
 impl<'a> Hunt<'a> {
     /// After the starts of a cycle.
     pub(crate) fn of(cycle: &mut Cycle<'a>) -> Self {
-        let (state, grace) = (cycle.state, cycle.state.policy.grace);
-        let (mut room, mut tree) = (Room::of(state, View::Now), cycle.tree.clone());
-        let jobs = state.jobs.values();
-        let leaving: Vec<_> = jobs
-            .filter(|job| ends_soon(job, cycle.now, grace))
-            .collect();
-        for job in &leaving {
-            let Some(allocation) = &job.allocation else {
-                continue;
-            };
-            room.put(&job.spec, &allocation.placement);
-            let flavour = allocation.placement.flavour.as_ref();
+        let (mut room, mut tree) = (Room::of(cycle.state, View::Now), cycle.tree.clone());
+        let leaving = Leaving::all(cycle);
+        for Leaving {
+            job,
+            placement,
+            charged,
+        } in &leaving
+        {
+            room.put(&job.spec, placement);
+            let flavour = placement.flavour.as_ref();
             let flavour = flavour.and_then(|flavour| tree.flavour(flavour));
-            if let (true, Some(team), Some(flavour)) =
-                (job.is_charged(), tree.team(&job.spec.team), flavour)
+            if let (Some(gpus), Some(team), Some(flavour)) =
+                (*charged, tree.team(&job.spec.team), flavour)
             {
-                tree.give_back(team, flavour, allocation.gpus);
+                tree.give_back(team, flavour, gpus);
             }
         }
         for (spec, placement) in &cycle.placed {
@@ -121,12 +133,12 @@ impl<'a> Hunt<'a> {
         reaches.min().unwrap_or((true, Reverse(None)))
     }
 
-    /// Seeks again for a claim: among these jobs only, if any are named.
+    /// Seeks again for a claim: among these jobs only, if any are named, and no more of each than leaves it so many pods.
     pub(crate) fn again(
         &mut self,
         cycle: &mut Cycle<'a>,
         claimant: JobId,
-        only: Option<&[JobId]>,
+        only: Option<&Named>,
     ) -> Option<Found<'a>> {
         let job = cycle.state.jobs.get(&claimant)?;
         let limit = job.spec.time_limit;
@@ -140,68 +152,78 @@ impl<'a> Hunt<'a> {
         cycle: &mut Cycle<'a>,
         job: &'a Job,
         class: usize,
-        only: Option<&[JobId]>,
+        only: Option<&Named>,
     ) -> Option<Found<'a>> {
         if !cycle.classes[class].never.is_empty() {
             return None;
         }
-        for offer in cycle.offers_in_order(class) {
-            let spot = cycle.classes[class].offers[offer].spot;
-            let Some((id, flavour)) = cycle.classes[class].offers[offer].flavour else {
-                continue;
-            };
-            let team = cycle.classes[class].team?;
-            let claimant = self.claimant(cycle, job, team, flavour);
-            let herd = self.herds.entry(flavour);
-            let herd = herd.or_insert_with(|| Herd::of(cycle, id));
-            let (all, taken) = (Rc::clone(&herd.all), &self.taken);
-            let mut eligible = Grounds::of(&claimant, &mut self.tree).eligible(herd);
-            eligible.retain(|&index| {
-                let prey = &all[index];
-                only.is_none_or(|only| only.contains(&prey.id)) && !taken.contains(&prey.id)
-            });
-            if eligible.is_empty() || !self.could_be_enough(&claimant, &all, &eligible) {
-                continue;
-            }
-            let (yard, shape) = (
-                &cycle.yards[cycle.spots[spot].yard],
-                cycle.spots[spot].shape,
-            );
-            let mut field = Field {
-                yard,
-                shape,
-                claimant,
-                all: &all,
-                now: &cycle.room,
-                counted: (self.counted.entry(spot))
-                    .or_insert_with(|| Counted::of(&self.room, yard, &shape.ask)),
-                room: &mut self.room,
-                tree: &mut self.tree,
-            };
-            let Some((victims, alternatives)) = field.best(&eligible) else {
-                continue;
-            };
-            let (pods, lies) = field.lay(&victims)?;
-            let placement = Arc::new(Placement {
-                flavour: Some(id.clone()),
-                pods,
-                within: within(yard, &cycle.state.topology, &lies),
-            });
-            let awaits = self.awaits(cycle, &claimant, (&job.spec, &placement), &all, &victims);
-            return Some(Found {
-                right: claimant.right,
-                own_team: victims.iter().all(|&index| all[index].team == team),
-                team,
-                flavour,
-                spec: &job.spec,
-                placement,
-                all,
-                victims,
-                awaits,
-                alternatives,
-            });
+        let offers = cycle.offers_in_order(class).into_iter();
+        let mut tries = offers.flat_map(|offer| Cut::IN_ORDER.map(|cut| (offer, cut)));
+        tries.find_map(|(offer, cut)| self.seek_in(cycle, job, (class, offer), cut, only))
+    }
+
+    /// The same in one of the class's flavours, of those that are offered so.
+    fn seek_in(
+        &mut self,
+        cycle: &mut Cycle<'a>,
+        job: &'a Job,
+        (class, offer): (usize, usize),
+        cut: Cut,
+        only: Option<&Named>,
+    ) -> Option<Found<'a>> {
+        let spot = cycle.classes[class].offers[offer].spot;
+        let (id, flavour) = cycle.classes[class].offers[offer].flavour?;
+        let team = cycle.classes[class].team?;
+        let claimant = self.claimant(cycle, job, team, flavour);
+        let herd = self.herds.entry((flavour, cut));
+        let herd = herd.or_insert_with(|| Herd::of(cycle, id, cut));
+        if herd.all.is_empty() {
+            return None;
         }
-        None
+        let (all, taken) = (Rc::clone(&herd.all), &self.taken);
+        let mut eligible = Grounds::of(&claimant, &mut self.tree).eligible(herd);
+        eligible.retain(|&index| {
+            let prey = &all[index];
+            only.is_none_or(|only| is_named(prey, only)) && !taken.contains(&prey.id)
+        });
+        if eligible.is_empty() || !self.could_be_enough(&claimant, &all, &eligible) {
+            return None;
+        }
+        let (yard, shape) = (
+            &cycle.yards[cycle.spots[spot].yard],
+            cycle.spots[spot].shape,
+        );
+        let mut field = Field {
+            yard,
+            shape,
+            claimant,
+            all: &all,
+            now: &cycle.room,
+            counted: (self.counted.entry(spot))
+                .or_insert_with(|| Counted::of(&self.room, yard, &shape.ask)),
+            room: &mut self.room,
+            tree: &mut self.tree,
+        };
+        let (victims, alternatives) = field.best(&eligible)?;
+        let (pods, lies) = field.lay(&victims)?;
+        let placement = Arc::new(Placement {
+            flavour: Some(id.clone()),
+            pods,
+            within: within(yard, &cycle.state.topology, &lies),
+        });
+        let awaits = self.awaits(cycle, &claimant, (&job.spec, &placement), &all, &victims);
+        Some(Found {
+            right: claimant.right,
+            own_team: victims.iter().all(|&index| all[index].team == team),
+            team,
+            flavour,
+            spec: &job.spec,
+            placement,
+            all,
+            victims,
+            awaits,
+            alternatives,
+        })
     }
 
     /// False when even all of them together would not free quota enough: nothing more is sought then.
@@ -215,7 +237,7 @@ impl<'a> Hunt<'a> {
     }
 
     fn claimant(&self, cycle: &Cycle, job: &Job, team: usize, flavour: usize) -> Claimant {
-        let (gpus, policy) = (job.spec.gpus(), &cycle.state.policy);
+        let (gpus, policy) = (job.spec.least_gpus(), &cycle.state.policy);
         let preemptible = job.spec.preemptible;
         let level = self.tree.level_inside(team, flavour, gpus);
         // Inside a whole tree everybody is inside: what is short there is short by borrowing. What is not preemptible owns
@@ -269,38 +291,35 @@ impl<'a> Hunt<'a> {
             true => {
                 let mut room = cycle.room.clone();
                 for &index in victims {
-                    room.put(&all[index].job.spec, all[index].placement);
+                    room.put(&all[index].job.spec, &all[index].placement);
                 }
                 room.cramped(spec, placement)
             }
             false => Vec::new(),
         };
-        let leaving = self.leaving.iter().filter(|job| {
-            let Some(allocation) = &job.allocation else {
-                return false;
-            };
-            let same = allocation.placement.flavour == placement.flavour;
-            let lies_there = cards(&allocation.placement).iter().any(|(node, cards)| {
+        let leaving = self.leaving.iter().filter(|leaves| {
+            let same = leaves.placement.flavour == placement.flavour;
+            let lies_there = cards(&leaves.placement).iter().any(|(node, cards)| {
                 targets.get(node).is_some_and(|held| held & cards != 0)
-                    || (uses(&job.spec) && cramped.contains(node))
+                    || (uses(&leaves.job.spec) && cramped.contains(node))
             });
-            lies_there || (short && same && job.is_charged())
+            lies_there || (short && same && leaves.charged.is_some())
         });
-        leaving.map(|job| job.id).collect()
+        leaving.map(|leaves| leaves.job.id).collect()
     }
 
     /// What a claim that is made changes for the next one of the cycle.
     pub(crate) fn take(&mut self, cycle: &mut Cycle<'a>, found: &Found<'a>) {
         for &index in &found.victims {
             let prey = &found.all[index];
-            self.room.put(&prey.job.spec, prey.placement);
+            self.room.put(&prey.job.spec, &prey.placement);
             self.tree.give_back(prey.team, found.flavour, prey.gpus);
             self.taken.insert(prey.id);
         }
         self.room.hold(found.spec, &found.placement);
         cycle.room.hold(found.spec, &found.placement);
         self.tree
-            .charge(found.team, found.flavour, found.spec.gpus());
+            .charge(found.team, found.flavour, found.spec.least_gpus());
     }
 }
 
@@ -339,7 +358,10 @@ impl<'a> Field<'_, 'a> {
         let others = sets.iter().skip(1).take(ALTERNATIVES);
         let others = others.map(|(cost, domain, set)| Other {
             domain: domain.and_then(|(level, domain)| self.yard.name(level, domain)),
-            victims: set.iter().map(|&index| self.all[index].id).collect(),
+            victims: taken(self.all, set)
+                .iter()
+                .map(|taken| taken.job.id)
+                .collect(),
             lost: cost.1,
         });
         let others = others.collect();
@@ -357,6 +379,7 @@ impl<'a> Field<'_, 'a> {
             let set = (0..eligible.len()).filter(|bit| mask & (1 << bit) != 0);
             set.map(|bit| eligible[bit]).collect::<Vec<_>>()
         });
+        let sets = sets.filter(|set| is_closed(self.all, set));
         let mut sets: Vec<_> = sets.map(|set| (self.cost(&set), set)).collect();
         sets.sort();
         let found = sets.into_iter().find(|(_, set)| self.does(set))?;
@@ -413,7 +436,8 @@ impl<'a> Field<'_, 'a> {
         while self.verdict(&set) != Verdict::Enough {
             // One who may not be taken beside the others is passed over.
             let mut with = set.clone();
-            with.push(rest.next()?);
+            let goes = with_above(self.all, rest.next()?);
+            with.extend(goes.filter(|index| !set.contains(index)));
             if self.verdict(&with) != Verdict::NotAllowed
                 || self.verdict(&set) == Verdict::NotAllowed
             {
@@ -433,13 +457,14 @@ impl<'a> Field<'_, 'a> {
                 Reverse(prey.alone),
                 prey.order,
                 prey.id,
+                Reverse(index),
             )
         });
         let mut index = 0;
         while index < set.len() {
             let mut without = set.clone();
             without.remove(index);
-            if self.does(&without) {
+            if is_closed(all, &without) && self.does(&without) {
                 set = without;
                 index = 0;
             } else {
@@ -452,13 +477,14 @@ impl<'a> Field<'_, 'a> {
 
     fn cost(&self, set: &[usize]) -> Cost {
         let prey = || set.iter().map(|&index| &self.all[index]);
-        let losses: Vec<&Loss> = prey().map(|prey| &prey.loss).collect();
+        let taken = taken(self.all, set);
+        let losses: Vec<&Loss> = taken.iter().map(|taken| &taken.loss).collect();
         let mut newest: Vec<u64> = prey().map(|prey| prey.order).collect();
         newest.sort_unstable_by_key(|&order| Reverse(order));
         (
             prey().map(Prey::band).max().unwrap_or(0),
             together(&losses).into_iter().sum(),
-            set.len(),
+            taken.len(),
             Reverse(newest),
         )
     }
@@ -521,7 +547,7 @@ impl<'a> Field<'_, 'a> {
                     kept.entry(index as u32).or_insert(self.room.free[index]);
                 }
             }
-            self.room.put(&prey.job.spec, prey.placement);
+            self.room.put(&prey.job.spec, &prey.placement);
         }
         kept
     }

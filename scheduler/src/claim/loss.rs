@@ -33,7 +33,7 @@ impl Loss {
             .as_ref()
             .and_then(|allocation| allocation.started)
             .filter(|_| job.phase == Phase::Running);
-        let gpus = job.spec.gpus();
+        let gpus = (job.allocation.as_ref()).map_or(MilliGpu::ZERO, |allocation| allocation.gpus);
         let nothing = Self {
             gpus,
             unsaved: Millis(0),
@@ -84,6 +84,16 @@ impl Loss {
             until: if fits { until } else { now },
             next_save: Some((allocation.saving.unwrap_or(next).max(now), contract.save)),
             ..with_it
+        }
+    }
+
+    /// Of an elastic gang that would give up so much of it: it goes on, so nothing is lost but the time of a save.
+    pub(crate) fn of_part(&self, gpus: MilliGpu) -> Self {
+        Self {
+            gpus,
+            unsaved: Millis(0),
+            restart: Millis(0),
+            ..*self
         }
     }
 
@@ -175,7 +185,11 @@ pub fn price_now(state: &State, claim: &Claim, now: Millis) -> Option<(Price, Ve
     let losses = claim.victims.iter().map(|victim| {
         let job = state.jobs.get(&victim.job)?;
         let same = job.attempt == victim.attempt && job.is_charged();
-        same.then(|| Loss::of(job, &state.policy, now))
+        let whole = Loss::of(job, &state.policy, now);
+        same.then(|| match victim.keeps {
+            Some(_) => whole.of_part(victim.gpus),
+            None => whole,
+        })
     });
     let losses: Vec<Loss> = losses.collect::<Option<_>>()?;
     let losses: Vec<&Loss> = losses.iter().collect();

@@ -16,7 +16,15 @@
 //! or its grace is over, it is stopped; at its exit it waits again with its first submit time. What has nothing to save
 //! with is stopped at once. The grace of a job is the policy's or twice its save time, whichever is more, capped.
 //!
+//! # Elastic gangs
+//! Of these, whole segments are taken, the highest ranks first and never below their fewest pods, before anybody is taken
+//! whole. What is taken of one gang is [`crate::Shed`]: its charge leaves at `made`, the gang saves first as others do, then these
+//! pods are stopped; they are held and billed until their exit is confirmed, and the gang goes on with the others.
+//!
 //! # Choices where the page is silent
+//! - An elastic gang forms itself anew without starting again. So it loses nothing but the time of a save, and one that
+//!   cannot save within its grace gives up its pods at once. One that is not up yet, or is giving up pods already, is not shrunk.
+//! - An elastic claimant claims its fewest pods: for more nobody else has to go.
 //! - Cards are held, not whole nodes: two claimants of four GPUs may share a node of eight, as two jobs may.
 //! - A job that lies wholly inside its team's nominal is never taken for another team: victims have a borrowed part.
 //! - `fair_reclaim` is about quota: a borrower evicts nobody merely to lie closer together.
@@ -33,6 +41,7 @@ mod holds;
 mod hunt;
 mod loss;
 mod prey;
+mod taken;
 mod told;
 
 pub(crate) use advance::hold_room;
@@ -116,13 +125,16 @@ pub struct Victim {
     pub attempt: u32,
     /// Whose.
     pub team: TeamId,
-    /// What it has.
+    /// What it gives up: all that it has, unless it keeps pods.
     pub gpus: MilliGpu,
     /// The end of its grace. When the claim was made, for what has nothing to save with.
     pub until: Millis,
     /// What it loses: GPUs x (unsaved work at the stop + save + restart).
     #[serde(with = "as_u64")]
     pub lost: MilliGpuMs,
+    /// The pods that it keeps: an elastic gang goes on with these. `None` = it goes whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeps: Option<u32>,
 }
 
 /// One way to free the room, and what it costs.

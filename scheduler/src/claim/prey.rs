@@ -4,6 +4,9 @@
 //! - By a borrower, with `fair_reclaim`: the same, of teams whose share on the final set stays at or above its own.
 //! - Inside a team, by policy: jobs of lower priority.
 //!
+//! Of an elastic gang whole segments may be taken, the highest ranks first, as long as it keeps its fewest pods. This is
+//! tried before anybody is taken whole: `Cut`.
+//!
 //! Nobody is taken twice for one claimant. Who has run for less than `minimum_run`, or was taken `preemption_budget` times
 //! in a day, is taken last by an owner and by nobody else. What does not run inside nominal only because it must is
 //! non-preemptible, and never taken.
@@ -12,7 +15,7 @@ use super::loss::Loss;
 use crate::cycle::Cycle;
 use crate::quota::QuotaTree;
 use crate::{
-    FlavourId, Job, JobId, MilliGpu, MilliGpuMs, Millis, Phase, Placement, Priority, State, TeamId,
+    FlavourId, Job, JobId, MilliGpu, MilliGpuMs, Millis, Phase, Placement, Priority, State,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -22,7 +25,31 @@ use std::sync::Arc;
 /// Added to the band of whoever is to be taken last.
 const LAST: u8 = 10;
 
-/// A job that could be taken.
+/// What is offered of those who may be taken, in the order in which it is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cut {
+    /// Segments of elastic gangs.
+    Parts,
+    /// These, and all others whole.
+    PartsAndOthers,
+    /// Everybody whole.
+    Whole,
+}
+
+impl Cut {
+    pub(crate) const IN_ORDER: [Self; 3] = [Self::Parts, Self::PartsAndOthers, Self::Whole];
+}
+
+/// A segment of an elastic gang.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// Pods that the gang keeps when this one goes, with all above.
+    pub keeps: u32,
+    /// True for the highest ranks: nothing has to go before it.
+    pub is_first: bool,
+}
+
+/// A job that could be taken, or a segment of it.
 pub(crate) struct Prey<'a> {
     pub job: &'a Job,
     pub id: JobId,
@@ -30,7 +57,9 @@ pub(crate) struct Prey<'a> {
     pub gpus: MilliGpu,
     /// Its number among all admissions.
     pub order: u64,
-    pub placement: &'a Arc<Placement>,
+    pub placement: Arc<Placement>,
+    /// `None` = all of it.
+    pub part: Option<Part>,
     pub loss: Loss,
     /// What it loses when nobody saves beside it.
     pub alone: MilliGpuMs,
@@ -39,8 +68,9 @@ pub(crate) struct Prey<'a> {
 }
 
 impl<'a> Prey<'a> {
-    /// All of a flavour, in order of job number.
-    fn all(cycle: &Cycle<'a>, flavour: &FlavourId) -> Vec<Self> {
+    /// All of a flavour, in order of job number; segments of one gang with the highest ranks first. Nothing when there
+    /// are no elastic gangs, and segments were asked for.
+    fn all(cycle: &Cycle<'a>, flavour: &FlavourId, cut: Cut) -> Vec<Self> {
         let state = cycle.state;
         let of_teams = state.laid.values().filter_map(|laid| laid.get(flavour));
         let jobs = of_teams.flatten().filter_map(|id| state.jobs.get(id));
@@ -48,7 +78,55 @@ impl<'a> Prey<'a> {
             .filter_map(|job| Self::of(state, &cycle.tree, job, cycle.now))
             .collect();
         all.sort_unstable_by_key(|prey| prey.id);
-        all
+        if cut == Cut::Whole {
+            return all;
+        }
+        let parts: Vec<_> = all.iter().map(Self::parts).collect();
+        if parts.iter().all(Vec::is_empty) {
+            return Vec::new();
+        }
+        let cut_up = all.into_iter().zip(parts).flat_map(|(whole, mut parts)| {
+            if parts.is_empty() && cut == Cut::PartsAndOthers {
+                parts.push(whole);
+            }
+            parts
+        });
+        cut_up.collect()
+    }
+
+    /// The segments that an elastic gang could do without, the highest ranks first.
+    fn parts(&self) -> Vec<Self> {
+        let (spec, step) = (&self.job.spec, self.job.spec.step_pods());
+        let Some(allocation) = &self.job.allocation else {
+            return Vec::new();
+        };
+        let up = self.job.phase == Phase::Running && allocation.gone.is_empty();
+        let (size, least) = (allocation.size(), spec.least_pods());
+        if !up || size <= least {
+            return Vec::new();
+        }
+        let gpus = spec.gpus_of(step);
+        let loss = self.loss.of_part(gpus);
+        let keeps = (1..=(size - least) / step).map(|taken| size - taken * step);
+        let parts = keeps.map(|keeps| {
+            let ranks = keeps as usize..(keeps + step) as usize;
+            let pods = (self.placement.pods.get(ranks)).unwrap_or_default();
+            Self {
+                gpus,
+                placement: Arc::new(Placement {
+                    pods: pods.to_vec(),
+                    ..Placement::clone(&self.placement)
+                }),
+                part: Some(Part {
+                    keeps,
+                    is_first: keeps + step == size,
+                }),
+                alone: loss.alone(),
+                loss,
+                ..*self
+            }
+        });
+        parts.collect()
     }
 
     fn of(state: &'a State, tree: &QuotaTree, job: &'a Job, now: Millis) -> Option<Self> {
@@ -59,7 +137,7 @@ impl<'a> Prey<'a> {
             Phase::Admitted | Phase::Starting | Phase::Running => true,
             Phase::Queued | Phase::Reclaiming | Phase::Recovering => false,
         };
-        if goes || !lives || !job.spec.preemptible {
+        if goes || !lives || !job.spec.preemptible || allocation.shed.is_some() {
             return None;
         }
         let loss = Loss::of(job, policy, now);
@@ -74,7 +152,8 @@ impl<'a> Prey<'a> {
             team: tree.team(&job.spec.team)?,
             gpus: allocation.gpus,
             order: allocation.order,
-            placement: &allocation.placement,
+            placement: allocation.placement.clone(),
+            part: None,
             alone: loss.alone(),
             loss,
             borrows: allocation.borrowed > MilliGpu::ZERO,
@@ -85,10 +164,11 @@ impl<'a> Prey<'a> {
 
     /// Its band: the lower one goes first.
     pub(crate) fn band(&self) -> u8 {
-        let priority = match self.job.spec.priority {
-            Priority::Low => 0,
-            Priority::Normal => 1,
-            Priority::High => 2,
+        let priority = match (self.part, self.job.spec.priority) {
+            (Some(_), _) => 0,
+            (None, Priority::Low) => 1,
+            (None, Priority::Normal) => 2,
+            (None, Priority::High) => 3,
         };
         priority + if self.protected { LAST } else { 0 }
     }
@@ -97,10 +177,6 @@ impl<'a> Prey<'a> {
     pub(crate) fn was_taken_for(&self, claimant: JobId) -> bool {
         let mut evictions = self.job.evictions.iter();
         evictions.any(|eviction| eviction.claimant == claimant)
-    }
-
-    pub(crate) fn team_id(&self) -> &'a TeamId {
-        &self.job.spec.team
     }
 }
 
@@ -198,6 +274,21 @@ impl Claimant {
     }
 }
 
+/// With everything that has to go before one of a herd does: the segments above it.
+pub(crate) fn with_above(all: &[Prey], index: usize) -> std::ops::RangeInclusive<usize> {
+    let mut first = index;
+    while first > 0 && all[first].part.is_some_and(|part| !part.is_first) {
+        first -= 1;
+    }
+    first..=index
+}
+
+/// True when nothing of a set stays below what goes: the highest ranks go first.
+pub(crate) fn is_closed(all: &[Prey], set: &[usize]) -> bool {
+    let open = |part: Part, index: usize| !part.is_first && !set.contains(&(index - 1));
+    !(set.iter()).any(|&index| all[index].part.is_some_and(|part| open(part, index)))
+}
+
 /// All of a flavour who could be taken, in order of job number, and where each team's are among them.
 pub(crate) struct Herd<'a> {
     pub all: Rc<Vec<Prey<'a>>>,
@@ -205,8 +296,8 @@ pub(crate) struct Herd<'a> {
 }
 
 impl<'a> Herd<'a> {
-    pub(crate) fn of(cycle: &Cycle<'a>, flavour: &FlavourId) -> Self {
-        let all = Prey::all(cycle, flavour);
+    pub(crate) fn of(cycle: &Cycle<'a>, flavour: &FlavourId, cut: Cut) -> Self {
+        let all = Prey::all(cycle, flavour, cut);
         let mut of_teams = BTreeMap::<_, Vec<_>>::new();
         for (index, prey) in all.iter().enumerate() {
             of_teams.entry(prey.team).or_default().push(index);

@@ -3,10 +3,11 @@
 use super::advance::broken;
 use super::hunt::{Found, Hunt};
 use super::loss::{Loss, price, together};
-use super::prey::{Prey, Right};
+use super::prey::Right;
 use super::{Alternative, Basis, Claim, ClaimId, Reclaim, ReclaimMode, Stage, Victim, Withdrawal};
 use crate::cycle::Cycle;
 use crate::decide::make_room;
+use crate::elastic::shrink;
 use crate::line::Candidate;
 use crate::{Blocker, Event, Fact, FlavourId, Job, JobId, Reason, State};
 use std::collections::BTreeSet;
@@ -26,7 +27,7 @@ pub(crate) fn review<'a>(
             continue;
         }
         let claimant = state.jobs.get(&claim.claimant);
-        let limited = |job: &Job| !cycle.running.passed(&job.spec, &job.owner).is_empty();
+        let limited = |job: &Job| passes_limit(cycle, job);
         let aside = broken(cycle, claim).filter(|why| *why == Withdrawal::ClaimantSetAside);
         let limited = claimant
             .is_some_and(limited)
@@ -40,16 +41,17 @@ pub(crate) fn review<'a>(
             });
             continue;
         }
-        let named: Vec<JobId> = claim.victims.iter().map(|victim| victim.job).collect();
+        let named = claim.victims.iter();
+        let named = named.map(|victim| (victim.job, victim.keeps)).collect();
         if let Some(found) = hunt.again(cycle, claim.claimant, Some(&named)) {
             if claim.stage == Stage::Approved {
                 hunt.take(cycle, &found);
                 if let Some(job) = claimant {
-                    cycle.running.start(&job.spec, &job.owner);
+                    (cycle.running).start(&job.spec, job.spec.least_gpus(), &job.owner);
                 }
                 let made = revised_in(cycle, claim, &found, Stage::Made);
                 facts.extend(carried_out(cycle, made, &found));
-            } else if found.victims.len() < named.len() {
+            } else if found.taken().len() < named.len() || found.gpus() < claim.taken() {
                 let fewer = revised_in(cycle, claim, &found, Stage::Requested);
                 facts.push(Fact::ClaimRequested {
                     job: claim.claimant,
@@ -118,7 +120,7 @@ pub(crate) fn make_claims<'a>(
         let Some(job) = state.jobs.get(&job) else {
             continue;
         };
-        if !cycle.running.passed(&job.spec, &job.owner).is_empty() {
+        if passes_limit(cycle, job) {
             continue;
         }
         let Some(found) = hunt.seek(cycle, job, class, None) else {
@@ -137,7 +139,7 @@ pub(crate) fn make_claims<'a>(
         match stage {
             Stage::Made => {
                 hunt.take(cycle, &found);
-                cycle.running.start(&job.spec, &job.owner);
+                (cycle.running).start(&job.spec, job.spec.least_gpus(), &job.owner);
                 facts.extend(carried_out(cycle, claim, &found));
             }
             Stage::Requested | Stage::Approved => facts.push(Fact::ClaimRequested {
@@ -165,7 +167,9 @@ pub(crate) fn claim_of(
         Stage::Requested | Stage::Approved => holds(&victim.job),
         Stage::Made => {
             let job = state.jobs.get(&victim.job);
-            job.is_some_and(|job| has(job) && job.attempt == victim.attempt)
+            let same = job.filter(|job| has(job) && job.attempt == victim.attempt);
+            // One that shrinks leaves no more once it has.
+            same.is_some_and(|job| victim.keeps.is_none() || job.sheds_for(claim.id))
         }
     };
     let named = claim.victims.iter().filter(leaves).map(|victim| victim.job);
@@ -182,6 +186,12 @@ pub(crate) fn claim_of(
     }]))
 }
 
+/// True when its start would pass a limit on what runs at once.
+fn passes_limit(cycle: &Cycle, job: &Job) -> bool {
+    let asks = job.spec.least_gpus();
+    !(cycle.running.passed(&job.spec, asks, &job.owner)).is_empty()
+}
+
 fn at(cycle: &Cycle, facts: Vec<Fact>) -> Vec<Event> {
     let at = cycle.now;
     facts.into_iter().map(|fact| Event { at, fact }).collect()
@@ -195,20 +205,17 @@ fn mode(cycle: &Cycle, job: &Job) -> ReclaimMode {
 }
 
 fn claim(cycle: &Cycle, id: ClaimId, job: &Job, found: &Found, stage: Stage) -> Claim {
-    let prey: Vec<&Prey> = found
-        .victims
-        .iter()
-        .map(|&index| &found.all[index])
-        .collect();
-    let losses: Vec<&Loss> = prey.iter().map(|prey| &prey.loss).collect();
+    let taken = found.taken();
+    let losses: Vec<&Loss> = taken.iter().map(|taken| &taken.loss).collect();
     let lost = together(&losses);
-    let victims = prey.iter().zip(lost).map(|(prey, lost)| Victim {
-        job: prey.id,
-        attempt: prey.job.attempt,
-        team: prey.team_id().clone(),
-        gpus: prey.gpus,
-        until: prey.loss.until,
+    let victims = taken.iter().zip(lost).map(|(taken, lost)| Victim {
+        job: taken.job.id,
+        attempt: taken.job.attempt,
+        team: taken.job.spec.team.clone(),
+        gpus: taken.loss.gpus,
+        until: taken.loss.until,
         lost,
+        keeps: taken.keeps,
     });
     let others = found.alternatives.iter().map(|other| Alternative {
         domain: other.domain.cloned(),
@@ -265,9 +272,8 @@ pub(super) fn revised_in(cycle: &Cycle, old: &Claim, found: &Found, stage: Stage
 /// The decision, and what each victim is told.
 fn carried_out(cycle: &Cycle, claim: Claim, found: &Found) -> Vec<Fact> {
     let mut told = Vec::new();
-    for &index in &found.victims {
-        let prey = &found.all[index];
-        let (job, loss) = (prey.job, &prey.loss);
+    for taken in found.taken() {
+        let (job, loss) = (taken.job, &taken.loss);
         let saving = job
             .allocation
             .as_ref()
@@ -284,13 +290,17 @@ fn carried_out(cycle: &Cycle, claim: Claim, found: &Found) -> Vec<Fact> {
                 until: loss.until,
                 asked: None,
             };
-            told.push(make_room(job, &reclaim));
+            told.push(match taken.keeps {
+                Some(keeps) => shrink(job, keeps, &reclaim),
+                None => make_room(job, &reclaim),
+            });
         } else if asked && !saving {
             told.push(Fact::SaveAsked {
                 job: job.id,
                 attempt: job.attempt,
                 claim: claim.id,
                 until: loss.until,
+                keeps: taken.keeps,
             });
         }
     }

@@ -3,6 +3,7 @@
 use super::last_durable;
 use super::lemon;
 use crate::apply::{give_back, step, take, touch};
+use crate::elastic;
 use crate::lifecycle::Step;
 use crate::{
     Activity, End, Fact, GonePod, Health, Job, JobId, Millis, NodeId, Placement, Recovery, State,
@@ -36,6 +37,9 @@ pub(crate) fn fold(state: &mut State, at: Millis, fact: &Fact) {
             keep_until,
             ..
         } => lost(state, at, *job, *node, *keep_until),
+        Fact::GangShrunk {
+            job, keeps, cause, ..
+        } => elastic::fold_shrunk(state, at, *job, *keeps, cause),
         Fact::TimeLimitExtended { job, limit, .. } => touch(state, *job, |job| {
             Arc::make_mut(&mut job.spec).time_limit = Some(*limit);
         }),
@@ -56,7 +60,7 @@ pub(crate) fn steps_on(job: &mut Job, at: Millis) {
 }
 
 /// Takes pods out of a gang's placement and gives their cards back.
-fn drop_pods(state: &mut State, id: JobId, ranks: &[u32], succeeded: bool) {
+pub(crate) fn drop_pods(state: &mut State, id: JobId, ranks: &[u32], succeeded: bool) {
     let Some(job) = state.jobs.get_mut(&id) else {
         return;
     };
@@ -156,12 +160,24 @@ pub(crate) fn ran_for(
             at,
             cause: StopCause::NodeLost { .. } | StopCause::Stalled { .. },
             ..
-        }) => match counts_lost {
-            true => at.since(started),
-            false => last_durable(job, started).since(started),
-        },
+        }) => up_to_loss(job, started, *at, counts_lost),
         Some(_) | None => exit.since(started),
     }
+}
+
+fn up_to_loss(job: &Job, started: Millis, at: Millis, counts_lost: bool) -> Millis {
+    match counts_lost {
+        true => at.since(started),
+        false => last_durable(job, started).since(started),
+    }
+}
+
+/// The same of a gang that goes on after a loss.
+pub(crate) fn ran_up_to_loss(job: &Job, at: Millis, counts_lost: bool) -> Millis {
+    let started = job.allocation.as_ref().and_then(|it| it.started);
+    started.map_or(Millis(0), |started| {
+        up_to_loss(job, started, at, counts_lost)
+    })
 }
 
 /// An attempt that had nodes is over, and the job waits again: whom its failure makes suspect, and the running time that

@@ -9,14 +9,15 @@
 //! - **Replacement**: a gang that lost nodes stops whole and keeps the others for `recover_hold` while a spare of the same
 //!   domain, or a free node there, is found: `replace`. Then it waits again, to be placed anew. Its charge stays all the time.
 //!   Finding a replacement takes nobody.
+//! - An **elastic** gang that has its fewest pods left goes on with these instead: [`crate::elastic`].
 //! - **Lemon**: a node on which jobs of different people fail in a row is cordoned: `lemon`.
 //! - **Degraded**: what runs goes on, nothing new is placed.
 //! - **Interruption**: each one is on record with its cause and its cost: [`Area`], `cost`.
 //!
 //! # Choices where the page is silent
 //! - A gang that stalls without a silent node has no node to replace: it gives all of them back and waits again.
-//! - It keeps nothing when its restart budget is used up, when it was on its way out already, and when a claim counts on its
-//!   cards or its quota. While it keeps them it is not taken for anybody: that ends with `recover_hold`.
+//! - It keeps nothing while it gives up pods of its own, when its restart budget is used up, when it was on its way out
+//!   already, and when a claim counts on its cards or its quota. While it keeps them it is not taken for anybody: that ends with `recover_hold`.
 //! - Nodes that it keeps, and that are degraded, cordoned, silent or held meanwhile, are replaced with the lost ones.
 //! - A job that is held, or whose team is, is not started again; it keeps its nodes until `recover_hold` is over.
 //! - What it keeps is laid on the team's own part first: what is gone was borrowed first.
@@ -27,15 +28,18 @@ mod lemon;
 mod replace;
 
 pub use area::{Area, area_of};
-pub(crate) use fold::{ended, fold, halt, note_health, replaced, requeued, steps_on};
+pub(crate) use fold::{
+    drop_pods, ended, fold, halt, note_health, ran_up_to_loss, replaced, requeued, steps_on,
+};
 pub use lemon::Suspicion;
-pub(crate) use lemon::of_exit;
-pub(crate) use replace::replace;
+pub(crate) use lemon::{of_exit, suspect};
+pub(crate) use replace::{replace, within};
 
 use crate::decide::after_failure;
+use crate::elastic;
 use crate::{
-    Allocation, End, Fact, Health, Job, JobId, MilliGpuMs, Millis, NodeId, Phase, Refusal, Report,
-    Stage, State, StopCause, stood_in_for,
+    Allocation, End, Fact, Health, Job, JobId, MilliGpu, MilliGpuMs, Millis, NodeId, Phase,
+    Refusal, Report, Stage, State, StopCause, stood_in_for,
 };
 use std::collections::BTreeSet;
 
@@ -81,6 +85,10 @@ pub(crate) fn lose(state: &State, node: NodeId, why: &str, now: Millis) -> Vec<F
     let jobs = jobs.filter_map(|job| state.jobs.get(job));
     let mut facts = Vec::new();
     for job in jobs {
+        if let Some(outlives) = elastic::outlives(job, node, why, now) {
+            facts.extend(outlives);
+            continue;
+        }
         let until = keep_until(state, job, now);
         if job.stop.is_none() && !job.stands_by() {
             let cause = StopCause::NodeLost {
@@ -120,7 +128,9 @@ fn keep_until(state: &State, job: &Job, now: Millis) -> Option<Millis> {
     if let Some(recovery) = job.recovery {
         return Some(recovery.until);
     }
-    let leaves = job.stop.is_some()
+    let sheds = job.allocation.as_ref().is_some_and(|it| it.shed.is_some());
+    let leaves = sheds
+        || job.stop.is_some()
         || matches!(job.phase, Phase::Queued | Phase::Reclaiming)
         || after_failure(job).is_some();
     let hold = state.policy.recover_hold;
@@ -212,9 +222,8 @@ pub(crate) fn cost(job: &Job, cause: &StopCause, now: Millis) -> Fact {
 fn unsaved(job: &Job, now: Millis) -> MilliGpuMs {
     let started = job.allocation.as_ref().and_then(|it| it.started);
     let from = started.map(|started| last_durable(job, started));
-    job.spec
-        .gpus()
-        .over(from.map_or(Millis(0), |from| now.since(from)))
+    let gpus = (job.allocation.as_ref()).map_or(MilliGpu::ZERO, |allocation| allocation.gpus);
+    gpus.over(from.map_or(Millis(0), |from| now.since(from)))
 }
 
 /// From when on the work of an attempt is not saved.
@@ -250,7 +259,7 @@ pub(crate) fn told(
         }
         Report::PodSucceeded { rank } => {
             let is_gone = allocation.gone.iter().any(|gone| gone.rank == rank);
-            if rank >= job.spec.pods || is_gone || job.stop.is_some() {
+            if rank >= allocation.size() || is_gone || job.stop.is_some() {
                 return None;
             }
             Fact::PodSucceeded {

@@ -109,7 +109,7 @@ impl Found {
 }
 
 /// The narrowest level whose one domain holds all pods.
-fn within(state: &State, pods: &[PodPlace]) -> Option<u8> {
+pub(crate) fn within(state: &State, pods: &[PodPlace]) -> Option<u8> {
     let nodes: Vec<&Node> = pods
         .iter()
         .filter_map(|pod| state.nodes.get(&pod.node).map(|free| &free.node))

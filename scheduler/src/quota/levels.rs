@@ -120,7 +120,7 @@ impl QuotaTree<'_> {
             let flavour = claim.placement.flavour.as_ref();
             let flavour = flavour.and_then(|flavour| self.flavour(flavour));
             if let (Some(job), Some(team), Some(flavour)) = (job, self.team(&claim.team), flavour) {
-                self.charge(team, flavour, job.spec.gpus());
+                self.charge(team, flavour, job.spec.least_gpus());
             }
         }
     }

@@ -39,9 +39,11 @@ pub fn spec() -> impl Strategy<Value = JobSpec> {
         on_demand,
     });
     let more = (0..3_u32, 0..2_u64, limit, prop::option::of(save), 0..5_u32);
+    // The fewest pods of an elastic one, in segments; 0 = it is none.
+    let least = prop_oneof![2 => Just(0), 1 => 1..4_u32];
     (
         0..TEAMS.len(),
-        1..5_u32,
+        (1..5_u32, least),
         gpus,
         flavours,
         (mode, level, segment),
@@ -51,15 +53,17 @@ pub fn spec() -> impl Strategy<Value = JobSpec> {
         .prop_map(
             |(
                 team,
-                pods,
+                (pods, least),
                 gpus,
                 flavours,
                 (mode, level, segment),
                 priority,
                 (budget, cpu, limit, checkpoint, fixed),
             )| {
+                let min_pods = (least > 0).then(|| least.min(pods) * segment.unwrap_or(1));
                 let pods = segment.map_or(pods, |segment| pods * segment);
                 let spec = JobSpec {
+                    min_pods,
                     gpus_per_pod: MilliGpu(gpus),
                     flavours: flavours.into_iter().map(FlavourId::from).collect(),
                     priority,
@@ -95,6 +99,7 @@ pub fn report() -> impl Strategy<Value = Report> {
             progress: Millis::minutes(minutes),
             bytes: 1
         }),
+        Just(Report::Shrunk),
         Just(Report::Succeeded),
         Just(Report::Failed { code: 1 }),
         Just(Report::Exited),

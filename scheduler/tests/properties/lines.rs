@@ -64,6 +64,16 @@ fn held(world: &World, gpus: &BTreeMap<JobId, MilliGpu>) -> BTreeMap<(JobId, u32
                 of.held.remove(rank);
                 of.nodes[*rank as usize] = NodeId(u32::MAX);
             }
+            Fact::GangShrunk { keeps, cause, .. } => {
+                match cause {
+                    StopCause::NodeLost { node, .. } => of.nodes.retain(|at| at != node),
+                    _ => of.nodes.truncate(*keeps as usize),
+                }
+                // Of those that are left, some may have ended.
+                let there = (0_u32..).zip(&of.nodes);
+                let there = there.filter(|(_, at)| **at != NodeId(u32::MAX));
+                of.held = there.map(|(rank, _)| rank).collect();
+            }
             Fact::JobRequeued { .. } | Fact::JobEnded { .. } => of.held.clear(),
             _ => {}
         }

@@ -115,6 +115,26 @@ impl Script<'_> {
                 let seconds = until.since(self.world.now).0 / 1_000;
                 format!("{} asked to save within {seconds} s", self.job(*job))
             }
+            Fact::ShrinkRequested {
+                job,
+                keeps,
+                claimant,
+                ..
+            } => {
+                let (job, claimant) = (self.job(*job), self.job(*claimant));
+                format!("{job} stops pods for {claimant}, to keep {keeps}")
+            }
+            Fact::GangShrunk {
+                job, keeps, cause, ..
+            } => {
+                let without = match cause {
+                    StopCause::NodeLost { node, .. } => {
+                        format!(", without {}", self.world.state.nodes[node].node.name)
+                    }
+                    _ => String::new(),
+                };
+                format!("{} goes on with {keeps} pods{without}", self.job(*job))
+            }
             Fact::HoldSet {
                 scope, mode, by, ..
             } => {
@@ -224,7 +244,10 @@ impl Script<'_> {
         let victims: Vec<_> = claim
             .victims
             .iter()
-            .map(|victim| self.job(victim.job))
+            .map(|victim| {
+                let keeps = victim.keeps.map(|pods| format!(" ({pods} pods stay)"));
+                self.job(victim.job) + &keeps.unwrap_or_default()
+            })
             .collect();
         let nodes = on_nodes(&self.world.state, &claim.placement.pods);
         let nodes: Vec<_> = nodes.into_iter().map(|(node, _)| node).collect();

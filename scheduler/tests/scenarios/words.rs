@@ -81,6 +81,7 @@ pub(super) fn report_of(text: &str, progress: Millis, now: Millis) -> Report {
         "failed" => Report::Failed {
             code: number(value) as i32,
         },
+        "shrunk" => Report::Shrunk,
         "exited" => Report::Exited,
         _ => panic!("no such report: {text}"),
     }

@@ -271,6 +271,7 @@ pub fn gang(team: &str, pods: u32, gpus: u64) -> JobSpec {
         image: "train:1".into(),
         priority: Priority::Normal,
         pods,
+        min_pods: None,
         gpus_per_pod: MilliGpu::gpus(gpus),
         cpu_milli_per_pod: 0,
         memory_mib_per_pod: 0,

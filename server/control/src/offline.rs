@@ -169,7 +169,7 @@ impl Covered {
             return;
         };
         let is_gone = |rank: u32| allocation.gone.iter().any(|gone| gone.rank == rank);
-        let ranks = (0..job.spec.pods).filter(|rank| !self.unbound.contains(rank));
+        let ranks = (0..allocation.size()).filter(|rank| !self.unbound.contains(rank));
         self.pods = ranks.filter(|rank| !is_gone(*rank)).count() as u64;
         self.per_pod = job.spec.gpus_per_pod;
     }
@@ -345,7 +345,10 @@ impl Fold {
                 covered.count_pods(job);
                 covered.since = Some(now);
             }
-            (Fact::PodsLost { .. } | Fact::PodSucceeded { .. }, Some(job)) => {
+            (
+                Fact::PodsLost { .. } | Fact::PodSucceeded { .. } | Fact::GangShrunk { .. },
+                Some(job),
+            ) => {
                 covered.count_up_to(now);
                 covered.count_pods(job);
             }

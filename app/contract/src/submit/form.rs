@@ -22,6 +22,8 @@ pub struct SubmitForm {
     pub flavours: String,
     /// Pods.
     pub pods: String,
+    /// The fewest pods with which it goes on; empty = all.
+    pub min_pods: String,
     /// GPUs per pod.
     pub gpus_per_pod: String,
     /// Topology.
@@ -73,7 +75,7 @@ impl SubmitForm {
         let unread: Vec<String> = wrong.iter().map(|error| error.field.clone()).collect();
         // What is judged against a field that did not parse is judged once it does.
         let leans_on = |field: &str| match field {
-            "segment_pods" => Some("pods"),
+            "segment_pods" | "min_pods" => Some("pods"),
             "checkpoint.save" => Some("checkpoint.period"),
             _ => None,
         };
@@ -92,6 +94,7 @@ impl SubmitForm {
         if self.pods.trim().is_empty() {
             flag::<()>(&mut wrong, "pods", "a whole number, from 1".into());
         }
+        let min_pods = number(&mut wrong, "min_pods", &self.min_pods);
         let gpus: Option<Gpus> = read(&mut wrong, "gpus_per_pod", &self.gpus_per_pod);
         let segment_pods = number(&mut wrong, "segment_pods", &self.segment_pods);
         let restart_budget = number(&mut wrong, "restart_budget", &self.restart_budget);
@@ -120,6 +123,7 @@ impl SubmitForm {
             image: self.image.trim().to_owned(),
             priority: or(&self.priority, normal),
             pods: pods.unwrap_or(1),
+            min_pods,
             gpus_per_pod: gpus.unwrap_or(Gpus::whole(1)),
             cpu_milli_per_pod: cpu_milli.unwrap_or(0),
             memory_mib_per_pod: memory_mib.unwrap_or(0),

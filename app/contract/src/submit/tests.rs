@@ -58,6 +58,19 @@ fn every_wrong_field_is_named_at_once() {
     check(&good.replace(":4", ":1025"), &[]);
     let many = vec!["\"abacus\""; 17].join(",");
     check(&good.replace("\"h100-80g\"", &many), &["flavours"]);
+    for (least, wrong) in [
+        (0, &["min_pods"][..]),
+        (5, &["min_pods"]),
+        (4, &[]),
+        (1, &[]),
+    ] {
+        let elastic = format!("\"pods\":4,\"min_pods\":{least}");
+        check(&good.replace("\"pods\":4", &elastic), wrong);
+    }
+    check(
+        &good.replace("\"pods\":4", "\"pods\":4,\"segment_pods\":2,\"min_pods\":3"),
+        &["min_pods"],
+    );
 }
 
 #[test]

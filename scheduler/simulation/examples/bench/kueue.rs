@@ -101,6 +101,7 @@ fn work() -> Vec<Work> {
                 image: "train:1".into(),
                 priority,
                 pods: 1,
+                min_pods: None,
                 gpus_per_pod: MilliGpu::gpus(units),
                 cpu_milli_per_pod: 0,
                 memory_mib_per_pod: 0,

@@ -371,6 +371,7 @@ fn spec(draw: &mut Draw, shapes: &[(u32, u64, u64)]) -> JobSpec {
         image: "train:1".into(),
         priority: [Priority::Low, Priority::Normal, Priority::High][draw.below(3) as usize],
         pods,
+        min_pods: None,
         gpus_per_pod: MilliGpu::gpus(gpus),
         cpu_milli_per_pod: gpus * 8_000,
         memory_mib_per_pod: gpus * 64_000 * (1 + draw.below(2)),

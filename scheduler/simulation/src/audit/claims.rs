@@ -86,7 +86,17 @@ impl Claims {
             }
             Fact::JobAdmitted { job, placement, .. }
             | Fact::GangReplaced { job, placement, .. } => self.start(*job, placement)?,
-            Fact::JobRequeued { job, .. } => {
+            Fact::ShrinkRequested {
+                job,
+                claim,
+                claimant,
+                ..
+            } if self.leaving.get(job) != Some(&(*claim, *claimant)) => {
+                return Err(format!(
+                    "job {job} shrinks for job {claimant}, which has not taken of it"
+                ));
+            }
+            Fact::JobRequeued { job, .. } | Fact::GangShrunk { job, .. } => {
                 self.leaving.remove(job);
             }
             Fact::JobEnded { job, .. } => {

@@ -3,6 +3,7 @@
 use super::Auditor;
 use scheduler::{
     FlavourId, Health, JobId, JobSpec, MilliGpu, MilliGpuMs, Millis, NodeId, Placement, PodPlace,
+    StopCause,
 };
 use std::sync::Arc;
 
@@ -24,6 +25,8 @@ pub(super) struct Gang {
     pub(super) runs: bool,
     /// Its charge has left: it was taken.
     pub(super) is_taken: bool,
+    /// Pods that it keeps, while it gives up the others; and whether these are being stopped.
+    shed: Option<(u32, bool)>,
     /// Held so far.
     pub(super) held: MilliGpuMs,
     /// Billed in closed lines.
@@ -42,9 +45,42 @@ impl Gang {
             since: None,
             runs: true,
             is_taken: false,
+            shed: None,
             held: MilliGpuMs::default(),
             metered: MilliGpuMs::default(),
         }
+    }
+
+    /// What its team is charged for it.
+    pub(super) fn charged(&self) -> MilliGpu {
+        let size = self.pods.len() as u32;
+        let pods = match (self.is_taken, self.shed) {
+            (true, _) => 0,
+            (false, Some((keeps, _))) => keeps,
+            (false, None) => size,
+        };
+        self.spec.gpus_of(pods)
+    }
+
+    /// It is to give up its highest ranks: the fewest with which it runs, and no part of a segment.
+    pub(super) fn shed(&mut self, job: JobId, keeps: u32) -> Result<(), String> {
+        check_size(job, &self.spec, keeps)?;
+        if self.shed.is_some() || self.is_taken || keeps >= self.pods.len() as u32 {
+            return Err(format!("job {job} cannot shrink to {keeps} pods"));
+        }
+        self.shed = Some((keeps, false));
+        Ok(())
+    }
+
+    pub(super) fn stop_shed(&mut self, job: JobId, keeps: u32) -> Result<(), String> {
+        if self.shed != Some((keeps, false)) {
+            return Err(format!(
+                "job {job} is to keep {keeps} pods: {:?}",
+                self.shed
+            ));
+        }
+        self.shed = Some((keeps, true));
+        Ok(())
     }
 
     /// From admit to confirmed exit, or to the end of the job.
@@ -102,7 +138,7 @@ impl Gang {
     pub(super) fn end(&mut self) -> Vec<PodPlace> {
         (self.since, self.first_bound) = (None, None);
         self.unbound.clear();
-        self.flavour = None;
+        (self.flavour, self.shed) = (None, None);
         std::mem::take(&mut self.pods)
             .into_iter()
             .flatten()
@@ -110,7 +146,71 @@ impl Gang {
     }
 }
 
+/// So many pods are a gang of this job: all, or of an elastic one at least its fewest, in whole segments.
+pub(super) fn check_size(job: JobId, spec: &JobSpec, pods: u32) -> Result<(), String> {
+    let least = spec.min_pods.unwrap_or(spec.pods);
+    let segment = spec.topology.segments.map_or(1, |segments| segments.pods);
+    match (least..=spec.pods).contains(&pods) && pods.is_multiple_of(segment) {
+        true => Ok(()),
+        false => Err(format!(
+            "job {job} asks {least} to {} pods in segments of {segment}, and has {pods}",
+            spec.pods
+        )),
+    }
+}
+
 impl Auditor {
+    /// Pods of an elastic gang are gone: the highest ranks, that were asked for, after they were stopped; or those on a
+    /// node that was lost, and their charge is gone with them.
+    pub(super) fn shrink(
+        &mut self,
+        job: JobId,
+        keeps: u32,
+        cause: &StopCause,
+        at: Millis,
+    ) -> Result<(), String> {
+        let lost = match cause {
+            StopCause::NodeLost { node, .. } => Some(*node),
+            _ => None,
+        };
+        if let Some(node) = lost
+            && self.machine(node)?.node.health != Health::Down
+        {
+            return Err(format!("job {job} shrank for node {node}, which is there"));
+        }
+        let gang = self.gang(job)?;
+        if lost.is_none() && gang.shed != Some((keeps, true)) {
+            return Err(format!("job {job} shrank to {keeps} pods: {:?}", gang.shed));
+        }
+        let (had, held) = (gang.charged(), gang.settle(at));
+        gang.shed = None;
+        let pods = std::mem::take(&mut gang.pods);
+        let goes = |rank: u32, pod: &Option<PodPlace>| match lost {
+            Some(node) => pod.is_none_or(|pod| pod.node == node),
+            None => rank >= keeps,
+        };
+        let mut gone = Vec::new();
+        for (rank, pod) in (0..).zip(pods) {
+            match goes(rank, &pod) {
+                true => gone.extend(pod),
+                false => gang.pods.push(pod),
+            }
+        }
+        if gang.pods.len() != keeps as usize {
+            return Err(format!("job {job} has not {keeps} pods left"));
+        }
+        check_size(job, &gang.spec, keeps)?;
+        let less = had.minus(gang.charged());
+        let (spec, flavour) = (Arc::clone(&gang.spec), gang.flavour.clone());
+        self.held += held;
+        if let Some(flavour) = flavour
+            && let Some(charged) = self.charged.get_mut(&(spec.team.clone(), flavour))
+        {
+            *charged = charged.minus(less);
+        }
+        (gone.into_iter()).try_for_each(|pod| self.give_back(&spec, pod))
+    }
+
     /// All pods of a gang on a node are gone: the node must be.
     pub(super) fn lose(&mut self, job: JobId, node: NodeId, at: Millis) -> Result<(), String> {
         let health = self.machine(node)?.node.health;
@@ -149,6 +249,9 @@ impl Auditor {
         at: Millis,
     ) -> Result<(), String> {
         let gang = self.gang(job)?;
+        if placement.pods.len() != gang.pods.len() {
+            return Err(format!("job {job} starts again with other pods"));
+        }
         if gang.runs || attempt != gang.attempt + 1 {
             return Err(format!("job {job} starts again while it runs"));
         }

@@ -132,6 +132,7 @@ fn spec(team: &str, name: &str, flavour: &str, (pods, level): (u32, &str)) -> Jo
         image: format!("{}/train:4.2", team.split('-').next().unwrap_or(team)),
         priority: Priority::Normal,
         pods,
+        min_pods: None,
         gpus_per_pod: MilliGpu::gpus(8),
         cpu_milli_per_pod: 176_000,
         memory_mib_per_pod: 1_600_000,

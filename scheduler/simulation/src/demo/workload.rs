@@ -220,6 +220,7 @@ fn spec(draws: Draws, team: &TeamRow, gpus: u64, flavours: &[&str]) -> JobSpec {
             _ => Priority::Normal,
         },
         pods: pods as u32,
+        min_pods: None,
         gpus_per_pod: MilliGpu::gpus(per_pod),
         cpu_milli_per_pod: per_pod * 22_000,
         memory_mib_per_pod: per_pod * 200_000,

@@ -129,6 +129,9 @@ pub fn next_report(seed: u64, job: &Job) -> Option<(Millis, Report)> {
             Report::Exited,
         ));
     }
+    if let Some(at) = allocation.shed.and_then(|shed| shed.stopping) {
+        return Some((at + exit_time(seed, job.id, job.attempt), Report::Shrunk));
+    }
     match job.phase {
         // It waits, or nothing of it runs while nodes are found for it.
         Phase::Queued | Phase::Recovering => None,
@@ -199,7 +202,8 @@ fn next_of_running(seed: u64, job: &Job, allocation: &Allocation) -> (Millis, Re
         progress: mark.done + at.since(mark.at),
     };
     // The period runs from start to start of two saves; after a save its own time is part of it.
-    if let Some(asked) = job.reclaim.and_then(|reclaim| reclaim.asked) {
+    let shed = allocation.shed.map(|shed| shed.reclaim);
+    if let Some(asked) = job.reclaim.or(shed).and_then(|reclaim| reclaim.asked) {
         let save = asked + notice_time(seed, job.id, job.attempt);
         return if save < next.0 {
             (save, starts(save))

@@ -214,6 +214,7 @@ fn spec(
         image: String::new(),
         priority: Priority::Normal,
         pods: shape.pods,
+        min_pods: None,
         gpus_per_pod: shape.gpus,
         cpu_milli_per_pod: judged(shape.cpu_milli),
         memory_mib_per_pod: judged(shape.memory_mib),

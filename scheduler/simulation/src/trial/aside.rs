@@ -44,7 +44,7 @@ pub(super) fn hold(dice: &mut Dice, state: &State, teams: &[&str]) -> Option<Com
 fn scope(dice: &mut Dice, state: &State, teams: &[&str]) -> Option<HoldScope> {
     // Now and then it is somebody whose claim is under way.
     let mut claims = state.claims.values();
-    if let Some(claim) = claims.next().filter(|_| dice.happens(400)) {
+    if let Some(claim) = claims.next().filter(|_| dice.happens(800)) {
         let job = claim.claimant;
         return Some(HoldScope::Job { job });
     }

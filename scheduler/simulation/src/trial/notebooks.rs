@@ -57,6 +57,7 @@ pub(super) fn made_one(dice: &mut Dice, spec: JobSpec) -> JobSpec {
         kind: JobKind::Notebook,
         flavours: vec!["h100".into()],
         pods: 1,
+        min_pods: None,
         gpus_per_pod: MilliGpu(dice.of(&[250, 500, 1_000]).unwrap_or(1_000)),
         topology: TopologyRequest {
             mode: TopologyMode::Unconstrained,

@@ -239,7 +239,7 @@ impl People {
                 claim,
                 by,
                 // What they have read may be old.
-                seen: match self.0.happens(600) {
+                seen: match self.0.happens(800) {
                     true => Some(self.job(state).into_iter().collect()),
                     false => None,
                 },
@@ -253,7 +253,7 @@ impl People {
             _ => Command::ProposeVictims {
                 claim,
                 by,
-                victims: match self.0.happens(500) {
+                victims: match self.0.happens(300) {
                     true => state.jobs.keys().copied().collect(),
                     false => self.job(state).into_iter().collect(),
                 },
@@ -414,6 +414,9 @@ impl People {
             save: Millis::seconds(dice.below(400)),
             on_demand: dice.happens(700),
         });
+        let step = segment.unwrap_or(1);
+        let elastic = pods > step && dice.happens(200);
+        let least = (1 + dice.below(u64::from(pods / step)) as u32) * step;
         let is_notebook = dice.happens(60);
         let spec = JobSpec {
             name: "tune".into(),
@@ -431,6 +434,7 @@ impl People {
                 ])
                 .unwrap_or(Priority::Normal),
             pods,
+            min_pods: elastic.then_some(least),
             gpus_per_pod: MilliGpu(gpus.unwrap_or(8_000)),
             cpu_milli_per_pod: match dice.happens(10) {
                 true => 200_000,

@@ -159,6 +159,8 @@ pub(crate) fn of_live(job: &Job, state: &State, details: Details) -> JobRecord {
             .collect::<Vec<_>>()
             .join(","),
     };
+    // An elastic gang may have fewer than it asks.
+    let pods = allocation.map_or(job.spec.pods, |allocation| allocation.size());
     JobRecord {
         id: job.id.0,
         name: job.spec.name.clone(),
@@ -169,8 +171,8 @@ pub(crate) fn of_live(job: &Job, state: &State, details: Details) -> JobRecord {
         stopping: job.stop.is_some(),
         priority: words::priority(job.spec.priority).to_owned(),
         flavours,
-        gpus_milli: job.spec.gpus().0,
-        pods: job.spec.pods,
+        gpus_milli: job.spec.gpus_of(pods).0,
+        pods,
         attempt: job.attempt,
         ran_ms: job.ran.0,
         submitted: job.submitted.0,

@@ -60,6 +60,7 @@ fn note_job(state: &State, event: &Event, before: Option<&Job>, write: &mut Tran
         Fact::JobSubmitted { .. }
         | Fact::JobAdmitted { .. }
         | Fact::GangReplaced { .. }
+        | Fact::GangShrunk { .. }
         | Fact::TimeLimitExtended { .. } => Details::Write,
         _ => Details::Leave,
     };

@@ -127,7 +127,10 @@ fn preview(
         .ok()
         .and_then(|placement| placement.flavour.clone());
     let flavour = taken.or_else(|| spec.flavours.first().cloned());
-    let gpus = spec.gpus();
+    let fits = outcome
+        .as_ref()
+        .map(|placement| placement.pods.len() as u32);
+    let gpus = spec.gpus_of(fits.unwrap_or(spec.pods));
     let own = flavour.as_ref().map_or(MilliGpu::ZERO, |flavour| {
         let figures = quota_figures(state, &spec.team, flavour);
         gpus.min(figures.nominal.minus(figures.charged))
@@ -202,8 +205,8 @@ impl Visible {
         let (spec, placement) = details(&record)?;
         let place = placement.map(|placement| view::place(&placement, &seen.state));
         let checkpoints = view::checkpoints(&saves);
-        let gpus = MilliGpu(record.gpus_milli);
-        let interruptions = view::interruptions(&life, &saved, gpus, &seen.state);
+        let per_pod = spec.gpus_per_pod.0;
+        let interruptions = view::interruptions(&life, &saved, per_pod, &seen.state);
         let flavour = record
             .flavours
             .split(',')
@@ -223,6 +226,7 @@ impl Visible {
         });
         let steps = steps::steps(&steps::Told {
             record: &record,
+            spec: &spec,
             life: &life,
             state: &seen.state,
             waiting: seen.overlay.waiting(id),

@@ -5,7 +5,7 @@ use crate::period;
 use crate::store::Entry;
 use crate::words;
 use contract::{EventView, gpu_count, plural};
-use scheduler::{Claim, End, Fact, HoldMode, MilliGpuMs, State, Withdrawal};
+use scheduler::{Claim, End, Fact, HoldMode, MilliGpuMs, State, StopCause, Withdrawal};
 
 /// A job's event as doors show it.
 pub(crate) fn view(entry: &Entry, state: &State) -> EventView {
@@ -20,8 +20,10 @@ pub(crate) fn view(entry: &Entry, state: &State) -> EventView {
 fn text(fact: &Fact, state: &State) -> String {
     match fact {
         Fact::JobSubmitted { owner, spec, .. } => {
+            let least = spec.min_pods.filter(|least| *least < spec.pods);
+            let least = least.map_or_else(String::new, |least| format!(", {least} at least"));
             format!(
-                "Submitted by {owner}: {}, {}",
+                "Submitted by {owner}: {}{least}, {}",
                 plural(spec.pods.into(), "pod", "pods"),
                 gpu_count(spec.gpus())
             )
@@ -199,6 +201,39 @@ fn text(fact: &Fact, state: &State) -> String {
         Fact::ClaimWithdrawn { claim, why, .. } => {
             format!("Reclaim {claim} withdrawn: {}", withdrawal_text(why, state))
         }
+        Fact::SaveAsked {
+            claim,
+            until,
+            keeps: Some(keeps),
+            ..
+        } => format!(
+            "Asked to save by {}, and to go on with {} (reclaim {claim})",
+            period::instant(*until),
+            plural((*keeps).into(), "pod", "pods")
+        ),
+        Fact::ShrinkRequested {
+            keeps,
+            claim,
+            claimant,
+            ..
+        } => format!(
+            "Gives up its highest ranks to make room for {} (reclaim {claim}): {} stay",
+            job_text(state, *claimant),
+            plural((*keeps).into(), "pod", "pods")
+        ),
+        Fact::GangShrunk {
+            keeps,
+            cause: StopCause::NodeLost { node, .. },
+            ..
+        } => format!(
+            "Goes on with {}, from its last checkpoint: those on {} are lost, and billed no longer",
+            plural((*keeps).into(), "pod", "pods"),
+            node_name(state, *node)
+        ),
+        Fact::GangShrunk { keeps, .. } => format!(
+            "Goes on with {}: the others are gone, and billed no longer",
+            plural((*keeps).into(), "pod", "pods")
+        ),
         Fact::SaveAsked {
             job, claim, until, ..
         } => {

@@ -201,26 +201,35 @@ pub(crate) fn unsaved(
 pub(crate) fn interruptions(
     life: &[Entry],
     saved: &BTreeMap<u64, Millis>,
-    gpus: MilliGpu,
+    per_pod: MilliGpu,
     state: &State,
 ) -> Vec<InterruptionView> {
     let mut started: Option<Millis> = None;
+    let mut pods = 0;
     let mut all = Vec::new();
     for entry in life {
         let at = entry.event.at;
+        if let Some(cause) = cut_by(entry) {
+            let saved = saved.get(&entry.seq).copied();
+            let unsaved = started.map(|started| at.since(saved.unwrap_or(started).max(started)));
+            all.push(InterruptionView {
+                at: instant(at),
+                cause: record::cause_text(cause, state),
+                lost_gpu_hours: gpu_hours((per_pod * pods).over(unsaved.unwrap_or_default())),
+            });
+            // An elastic gang that outlives a node begins again from its last save at once.
+            if matches!(entry.event.fact, Fact::GangShrunk { .. }) {
+                started = Some(at);
+            }
+        }
         match &entry.event.fact {
             Fact::GangStarted { .. } => started = Some(at),
             Fact::JobRequeued { .. } | Fact::GangStopped { .. } => started = None,
+            // An elastic gang may have fewer pods than it asks.
+            Fact::JobAdmitted { placement, .. } => pods = placement.pods.len() as u64,
+            Fact::GangShrunk { keeps, .. } => pods = u64::from(*keeps),
             _ => {}
         }
-        let Some(cause) = cut_by(entry) else { continue };
-        let saved = saved.get(&entry.seq).copied();
-        let unsaved = started.map(|started| at.since(saved.unwrap_or(started).max(started)));
-        all.push(InterruptionView {
-            at: instant(at),
-            cause: record::cause_text(cause, state),
-            lost_gpu_hours: gpu_hours(gpus.over(unsaved.unwrap_or_default())),
-        });
     }
     all
 }
@@ -234,7 +243,11 @@ pub(crate) fn cuts(life: &[Entry]) -> Vec<u64> {
 /// What interrupted a job in an entry, if anything did.
 fn cut_by(entry: &Entry) -> Option<&StopCause> {
     let cause = match &entry.event.fact {
-        Fact::StopRequested { cause, .. } => cause,
+        Fact::StopRequested { cause, .. }
+        | Fact::GangShrunk {
+            cause: cause @ StopCause::NodeLost { .. },
+            ..
+        } => cause,
         Fact::JobEnded {
             cause: Some(cause @ StopCause::Exited { .. }),
             ..

@@ -182,6 +182,7 @@ impl Told<'_> {
             save_ms: running.save.map(|save| save.0),
             started: running.started.map(instant),
             lost_gpu_hours: gpu_hours(lost),
+            keeps_pods: victim.keeps,
             until: record.made.map(|_| instant(victim.until)),
         }
     }

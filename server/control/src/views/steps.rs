@@ -1,11 +1,11 @@
 //! The eight steps from submit to bill, as far as a job has come. What comes later is said as such.
 
-use crate::engine::record::cause_text;
+use crate::engine::record::{cause_text, job_text};
 use crate::period::instant;
 use crate::store::{Entry, JobRecord};
 use contract::{
-    JobBill, JobState, PlaceView, ReasonView, Step, StepState, amount, count, gpu_count, gpus,
-    person_span, plural, price,
+    JobBill, JobState, PlaceView, ReasonView, Step, StepState, SubmitJob, amount, count, gpu_count,
+    gpus, person_span, plural, price,
 };
 use scheduler::{Fact, MilliGpu, Millis, State, StopCause};
 
@@ -13,6 +13,8 @@ use scheduler::{Fact, MilliGpu, Millis, State, StopCause};
 pub(crate) struct Told<'a> {
     /// The job's row.
     pub(crate) record: &'a JobRecord,
+    /// What was asked for.
+    pub(crate) spec: &'a SubmitJob,
     /// Its entries but its saves, oldest first.
     pub(crate) life: &'a [Entry],
     /// The published state, for names.
@@ -112,10 +114,13 @@ fn submit(told: &Told<'_>) -> Step {
         Some(Millis(record.submitted)),
         &record.owner,
     );
-    step.figure = gpu_count(MilliGpu(record.gpus_milli));
+    let spec = told.spec;
+    step.figure = gpu_count(spec.gpus_per_pod.0 * u64::from(spec.pods));
+    let least = spec.min_pods.filter(|least| *least < spec.pods);
+    let least = least.map_or_else(String::new, |least| format!(", {least} at least"));
     step.note = format!(
-        "{}, project {}",
-        plural(record.pods.into(), "pod", "pods"),
+        "{}{least}, project {}",
+        plural(spec.pods.into(), "pod", "pods"),
         record.project
     );
     step
@@ -205,8 +210,17 @@ fn bind(told: &Told<'_>, times: &Times) -> Step {
     if let (Some(bound), Some(admitted), StepState::Done) =
         (times.bound, times.admitted, step.state)
     {
-        let pods = told.record.pods;
-        let all = plural(pods.into(), "pod", "pods");
+        // How many an elastic gang has now may be fewer.
+        let pods = told
+            .life
+            .iter()
+            .rev()
+            .find_map(|entry| match &entry.event.fact {
+                Fact::JobAdmitted { placement, .. } => Some(placement.pods.len() as u32),
+                _ => None,
+            });
+        let pods = pods.unwrap_or(told.record.pods);
+        let all = plural(told.spec.pods.into(), "pod", "pods");
         step.figure = format!("{} of {all}", count(pods.into()));
         let span = bound.since(admitted).0;
         step.note = format!("at once, in {}.{} s", span / 1_000, span % 1_000 / 100);
@@ -235,6 +249,12 @@ fn run(told: &Told<'_>, times: &Times) -> Step {
                 number(interruptions as u64, "interruption")
             ),
         };
+        if told.record.pods < told.spec.pods {
+            let (has, asks) = (count(told.record.pods.into()), told.spec.pods);
+            let asks = plural(asks.into(), "pod", "pods");
+            let runs = if told.state().ended() { "ran" } else { "runs" };
+            step.note = format!("{runs} at {has} of {asks}; {}", step.note);
+        }
         if let Some(cause) = &told.record.end_cause {
             step.note = format!("{}; {cause}", step.note);
         } else if let Some(cause) = stopping(told.life, told.state) {
@@ -275,6 +295,26 @@ fn number(n: u64, word: &str) -> String {
 fn asked(told: &Told<'_>) -> Option<(Millis, String)> {
     told.life.iter().rev().find_map(|entry| {
         let text = match &entry.event.fact {
+            Fact::SaveAsked {
+                claim,
+                until,
+                keeps: Some(keeps),
+                ..
+            } => format!(
+                "to save by {} and go on with {} (reclaim {claim})",
+                instant(*until),
+                plural((*keeps).into(), "pod", "pods")
+            ),
+            Fact::ShrinkRequested {
+                keeps,
+                claim,
+                claimant,
+                ..
+            } => format!(
+                "goes on with {}, for {} (reclaim {claim})",
+                plural((*keeps).into(), "pod", "pods"),
+                job_text(told.state, *claimant)
+            ),
             Fact::SaveAsked { claim, until, .. } => {
                 format!("to save and go by {} (reclaim {claim})", instant(*until))
             }
@@ -287,10 +327,30 @@ fn asked(told: &Told<'_>) -> Option<(Millis, String)> {
     })
 }
 
+/// True while an elastic gang gives up pods.
+fn is_shrinking(told: &Told<'_>) -> bool {
+    let last = told.life.iter().rev().map(|entry| &entry.event.fact);
+    let mut last = last.filter(|fact| {
+        matches!(
+            fact,
+            Fact::ClaimMade { .. }
+                | Fact::SaveAsked { .. }
+                | Fact::ShrinkRequested { .. }
+                | Fact::GangShrunk { .. }
+                | Fact::JobAdmitted { .. }
+        )
+    });
+    matches!(
+        last.next(),
+        Some(Fact::SaveAsked { keeps: Some(_), .. } | Fact::ShrinkRequested { .. })
+    ) && !told.state().ended()
+}
+
 fn give_back(told: &Told<'_>) -> Step {
     if let Some((at, text)) = asked(told) {
         let (state, figure) = match told.state() {
             JobState::Reclaiming => (StepState::Now, "asked"),
+            _ if is_shrinking(told) => (StepState::Now, "asked"),
             _ => (StepState::Done, "gave back"),
         };
         let mut step = step("Give back", state, Some(at), "owners of what it borrows");
