@@ -166,6 +166,10 @@ pub fn like(job: &SubmitJob, key: String) -> SubmitForm {
         image: job.image.clone(),
         flavours: job.flavours.join(","),
         pods: job.pods.to_string(),
+        min_pods: job
+            .min_pods
+            .map(|pods| pods.to_string())
+            .unwrap_or_default(),
         gpus_per_pod: job.gpus_per_pod.to_string(),
         topology: job.topology.clone(),
         segment_pods: job
@@ -217,6 +221,7 @@ pub fn command(form: &SubmitForm) -> String {
         ("--image", &form.image),
         ("--flavour", &form.flavours),
         ("--pods", &form.pods),
+        ("--min-pods", &form.min_pods),
         ("--gpus-per-pod", &form.gpus_per_pod),
         ("--topology", &form.topology),
         ("--segment-pods", &form.segment_pods),
@@ -296,7 +301,7 @@ mod tests {
     fn a_clone_asks_for_all_that_the_first_one_asked_for() {
         let job: SubmitJob = serde_json::from_str(
             r#"{"team": "fraud-ml", "name": "a", "project": "p", "kind": "batch", "image": "i",
-                "flavours": ["h100-80g", "a100-80g"], "priority": "low", "pods": 4, "gpus_per_pod": 8,
+                "flavours": ["h100-80g", "a100-80g"], "priority": "low", "pods": 4, "min_pods": 2, "gpus_per_pod": 8,
                 "cpu_milli_per_pod": 96000, "memory_mib_per_pod": 4096, "topology": "preferred:block",
                 "segment_pods": 2, "time_limit": "8h", "preemptible": false, "restart_budget": 2,
                 "checkpoint": {"period": "35m", "save": "9s", "on_demand": false}, "run_time": "2h",

@@ -103,6 +103,13 @@ fn say(job: &JobView) -> AnyView {
         0 => "without GPUs".to_owned(),
         _ => format!("{} {flavours}", gpus(row.gpus)),
     };
+    let size = match (row.pods < job.spec.pods, row.state) {
+        (true, state) if state != JobState::Queued => {
+            let asked = contract::plural(job.spec.pods.into(), "pod", "pods");
+            format!("{size}, at {} of {asked}", count(row.pods.into()))
+        }
+        _ => size,
+    };
     let stopping = row.stopping.then_some(", stopping");
     let rest = match row.state {
         JobState::Queued => {

@@ -398,8 +398,10 @@ pub fn asked_for(job: &JobView) -> AnyView {
     let or = |span: Option<Span>, none: &str| {
         span.map_or_else(|| none.to_owned(), |span| span_ms(span.0.0))
     };
+    let least = spec.min_pods.filter(|least| *least < spec.pods);
+    let least = least.map_or_else(String::new, |least| format!(", at least {least}"));
     let pods = format!(
-        "{} × {} {}",
+        "{}{least} × {} {}",
         plural(spec.pods.into(), "pod", "pods"),
         gpus(spec.gpus_per_pod),
         spec.flavours.join(", else ")

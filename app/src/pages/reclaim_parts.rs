@@ -123,11 +123,15 @@ pub fn victims(one: &ReclaimView) -> AnyView {
             let saves = victim.save_ms.map(span_ms);
             let runs = victim.started.map(|at| span(at, now));
             let owner = victim.job.owner.clone().unwrap_or_default();
+            let stays = victim.keeps_pods.map(|pods| {
+                let pods = plural(pods.into(), "pod", "pods");
+                view! { <span class="under q">{format!("goes on with {pods}")}</span> }
+            });
             view! {
                 <tr>
                     <th scope="row">{named(&victim.job)}<span class="under q">{victim.job.team.clone()}</span></th>
                     <td class="q">{owner}</td>
-                    <td class="n">{gpus(victim.job.gpus)}</td>
+                    <td class="n">{gpus(victim.job.gpus)}{stays}</td>
                     <td class="n">{saved.unwrap_or_else(|| "none known".to_owned())}</td>
                     <td class="n">{saves.unwrap_or_else(|| "never".to_owned())}</td>
                     <td class="n">{runs.unwrap_or_else(|| "n/a".to_owned())}</td>

@@ -237,8 +237,9 @@ fn acts(catalog: &Catalog) -> AnyView {
 
 /// What few change, folded away unless something in it was set or is wrong.
 fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
-    const FIELDS: [&str; 7] = [
+    const FIELDS: [&str; 8] = [
         "kind",
+        "min_pods",
         "preemptible",
         "checkpoint.on_demand",
         "restart_budget",
@@ -267,6 +268,7 @@ fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
     ]);
     let saves = pairs([("yes", "yes"), ("no", "no: only on time")]);
     let set = [
+        &form.min_pods,
         &form.restart_budget,
         &form.cpu_milli_per_pod,
         &form.memory_mib_per_pod,
@@ -282,13 +284,14 @@ fn more(form: &SubmitForm, errors: &[FieldError]) -> AnyView {
         || matches!(form.kind.as_str(), "batch" | "notebook");
     view! {
         <details class="more" open=open>
-            <summary>"More: kind, reclaim, restarts, CPU, memory, order"</summary>
+            <summary>"More: kind, elastic, reclaim, restarts, CPU, memory, order"</summary>
             <div class="row">
                 {choice(field("kind", "Kind", &form.kind, ""), "short", &kinds)}
                 {choice(field("preemptible", "May be reclaimed", &form.preemptible, ""), "short", &reclaim)}
                 {choice(field("checkpoint_on_demand", "Saves when asked", &form.checkpoint_on_demand, "before it is reclaimed"), "short", &saves)}
             </div>
             <div class="row">
+                {text_field(field("min_pods", "Fewest pods", &form.min_pods, "elastic: starts with what fits, gives up pods before it is stopped; empty = all"), "short", None)}
                 {text_field(field("restart_budget", "Failures it survives", &form.restart_budget, "empty = the fleet's default"), "short", None)}
                 {text_field(field("cpu_milli_per_pod", "CPU of a pod", &form.cpu_milli_per_pod, "thousandths of a core; empty = not judged"), "short", None)}
                 {text_field(field("memory_mib_per_pod", "Memory of a pod", &form.memory_mib_per_pod, "MiB; empty = not judged"), "short", None)}

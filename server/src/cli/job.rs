@@ -117,6 +117,9 @@ struct SpecFlags {
     /// Pods in the gang.
     #[arg(long)]
     pods: Option<u32>,
+    /// Fewest pods with which it starts and goes on: it is elastic. All of them when left out.
+    #[arg(long)]
+    min_pods: Option<u32>,
     /// GPUs of each pod: whole cards, or a share of one such as 0.25.
     #[arg(long)]
     gpus_per_pod: Option<String>,
@@ -310,6 +313,7 @@ pub fn spec(args: &SubmitArgs) -> Result<Value, SpecError> {
         ("name", flags.name.as_ref().map(|text| json!(text))),
         ("flavours", flags.flavour.as_ref().map(|names| json!(names))),
         ("pods", flags.pods.map(|pods| json!(pods))),
+        ("min_pods", flags.min_pods.map(|pods| json!(pods))),
         (
             "gpus_per_pod",
             flags.gpus_per_pod.as_ref().map(|text| json!(text)),
@@ -511,13 +515,18 @@ pub fn draw_dry_run(dry: &DryRun) -> Vec<Block> {
 /// A job, whole.
 pub fn draw_job(job: &JobView) -> Vec<Block> {
     let row = &job.row;
+    let pods = plural(job.spec.pods.into(), "pod", "pods");
+    let pods = match row.pods < job.spec.pods {
+        true => format!("{} of {pods}", row.pods),
+        false => pods,
+    };
     let mut head = format!(
         "job {}  {}  {}  {} in {}  {}",
         row.id,
         row.name,
         row.team,
         gpu_count(row.gpus.0),
-        plural(row.pods.into(), "pod", "pods"),
+        pods,
         now_is(row)
     );
     for said in [

@@ -222,7 +222,10 @@ fn draw(one: &ReclaimView) -> Vec<Block> {
             named(&victim.job),
             victim.job.team.clone(),
             victim.job.owner.clone().unwrap_or_default(),
-            victim.job.gpus.to_string(),
+            match victim.keeps_pods {
+                Some(pods) => format!("{}, keeps {pods} pods", victim.job.gpus),
+                None => victim.job.gpus.to_string(),
+            },
             victim
                 .last_checkpoint
                 .map_or_else(|| "none".to_owned(), time),

@@ -3,6 +3,7 @@
 mod authorisation;
 mod bad_input;
 mod crash;
+mod elastic;
 mod harness;
 mod notebook;
 mod path;
