@@ -102,7 +102,8 @@ const JOBS: Insert = Insert {
            attempt, ran_ms, submitted, started, ended, ends_by, own_milli, borrowed_milli, place, end_cause) VALUES ",
     columns: 21,
     tail: " ON CONFLICT (id) DO UPDATE SET state = excluded.state, stopping = excluded.stopping, \
-           flavours = excluded.flavours, attempt = excluded.attempt, ran_ms = excluded.ran_ms, \
+           flavours = excluded.flavours, gpus_milli = excluded.gpus_milli, pods = excluded.pods, \
+           attempt = excluded.attempt, ran_ms = excluded.ran_ms, \
            started = coalesce(excluded.started, started), ended = excluded.ended, ends_by = excluded.ends_by, \
            own_milli = coalesce(excluded.own_milli, own_milli), \
            borrowed_milli = coalesce(excluded.borrowed_milli, borrowed_milli), \
