@@ -68,7 +68,7 @@ pub(crate) fn sheds(job: &Job) -> Option<Fact> {
 /// What the exit of its highest ranks means; `None` when nobody has asked for it, or all of it is being stopped.
 pub(crate) fn shrunk(job: &Job, allocation: &Allocation) -> Option<Fact> {
     let shed = allocation.shed.filter(|shed| shed.stopping.is_some())?;
-    job.stop.is_none().then(|| Fact::GangShrunk {
+    job.stop.is_none().then_some(Fact::GangShrunk {
         job: job.id,
         attempt: job.attempt,
         keeps: shed.keeps,

@@ -7,21 +7,25 @@ use super::table::print;
 use contract::JobView;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_millis(500);
 /// The exit code of a wait that nothing would end.
 const CAN_NEVER_RUN: u8 = 4;
-/// How long looks may fail before it gives up. A look that hangs takes its own limit ([`super::client`]) on top, once.
+/// How long looks may fail, or hang, in a row before it gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits; the exit code is the end state's, or says that it can never run as things are.
 pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
     let mut line = Line::default();
-    let mut failing = Failing::default();
     loop {
-        let looked: Result<JobView, ClientError> = client.get(&format!("/jobs/{id}"), &[]).await;
+        let path = format!("/jobs/{id}");
+        let look = async || client.get::<JobView>(&path, &[]).await;
+        let looked = answered(PATIENCE, look, |error| {
+            line.show(&format!("{error}; looking again"));
+        });
+        let looked = looked.await;
         match looked {
             Ok(job) if job.row.state.ended() => {
                 line.end();
@@ -39,11 +43,7 @@ pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
                 return Ok(ExitCode::from(CAN_NEVER_RUN));
             }
             Ok(job) => {
-                failing = Failing::default();
                 line.show(&progress(&job));
-            }
-            Err(error) if error.may_pass() && failing.bear(Instant::now()) => {
-                line.show(&format!("{error}; looking again"));
             }
             Err(error) => {
                 line.end();
@@ -54,16 +54,32 @@ pub async fn wait(client: &Client, id: u64, output: Output) -> Done {
     }
 }
 
-/// Since when no look has been answered.
-#[derive(Default)]
-struct Failing {
-    since: Option<Instant>,
-}
-
-impl Failing {
-    /// One more look has failed: true while it is worth another.
-    fn bear(&mut self, now: Instant) -> bool {
-        now - *self.since.get_or_insert(now) < PATIENCE
+/// Looks until one is answered or refused for good. When patience ends, the last failure is the answer.
+async fn answered<T>(
+    patience: Duration,
+    look: impl AsyncFn() -> Result<T, ClientError>,
+    mut tell: impl FnMut(&ClientError),
+) -> Result<T, ClientError> {
+    let mut last = None;
+    let looking = async {
+        loop {
+            match look().await {
+                Err(error) if error.may_pass() => {
+                    tell(&error);
+                    last = Some(error);
+                }
+                done => return done,
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    };
+    match tokio::time::timeout(patience, looking).await {
+        Ok(done) => done,
+        // No look has its end yet: the client's own limit is shorter than patience, so one more tells why.
+        Err(_) => match last {
+            Some(error) => Err(error),
+            None => look().await,
+        },
     }
 }
 
@@ -122,17 +138,23 @@ impl Line {
 mod tests {
     use super::*;
 
-    #[test]
-    fn patience_is_a_time_however_long_one_look_takes() {
-        let begin = Instant::now();
-        let at = |seconds| begin + Duration::from_secs(seconds);
-        let mut failing = Failing::default();
-        // Looks that hang for half a minute each.
-        assert!(failing.bear(at(30)) && failing.bear(at(60)));
-        assert!(!failing.bear(at(90)), "a minute after the first");
-        // Looks that are refused at once.
-        let mut failing = Failing::default();
-        assert!((0..60).all(|second| failing.bear(at(second))));
-        assert!(!failing.bear(at(60)));
+    #[tokio::test]
+    async fn patience_is_a_time_however_long_one_look_takes() {
+        let looks = std::cell::Cell::new(0);
+        // The first breaks at once, the second hangs: it is not waited for.
+        let look = async || {
+            looks.set(looks.get() + 1);
+            if looks.get() > 1 {
+                std::future::pending::<()>().await;
+            }
+            Err::<(), _>(ClientError::Connection {
+                url: "http://nowhere".to_owned(),
+                problem: "gone".to_owned(),
+            })
+        };
+        let ended = answered(EVERY * 2, look, |_| ());
+        let ended = tokio::time::timeout(Duration::from_secs(60), ended).await;
+        let ended = ended.expect("it gives up");
+        assert!(matches!(ended, Err(ClientError::Connection { .. })));
     }
 }
